@@ -11,6 +11,6 @@ def files_of_pages_go_elsewhere(request, monkeypatch):
 
 
 def pytest_configure(config):
-    # Laws are tested on data in which there is often nothing to find; that it is said has tests of its own. Not in
-    # pyproject.toml: there it would import evlearn before coverage is measured.
+    # Many laws are tested on data without clusters; other tests check the warning. The filter is not in
+    # pyproject.toml, because it would import evlearn before coverage is measured.
     config.addinivalue_line("filterwarnings", "ignore::evlearn.exceptions.CollapseWarning")

@@ -1,4 +1,4 @@
-"""Set the version of the next release, or of the work after one: `python .ci/set_version.py 0.1.0`."""
+"""Set the version of the next release, or of development after it: `python .ci/set_version.py 0.1.0`."""
 
 import json
 import re
@@ -11,16 +11,16 @@ BUILD, CHANGES, SWITCH = ROOT / "meson.build", ROOT / "CHANGELOG.md", ROOT / "do
 
 
 def replace(path: Path, old: str, new: str) -> None:
-    """Replace a pattern that must be there exactly once."""
+    """Replace a pattern that must occur exactly once."""
     text, count = re.subn(old, new, path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     if count != 1:
-        sys.exit(f"{path.name} has {count} places like {old!r}; one is needed")
+        sys.exit(f"{path.name} has {count} matches of {old!r}; exactly one is required")
     path.write_text(text, encoding="utf-8")
 
 
 def versions_after(versions: list[dict[str, str]], version: str) -> list[dict[str, str]]:
-    """The list of the documentation's versions: work first, then releases, the latest first."""
-    releases = [one for one in versions if "dev" not in one["version"]]
+    """Return the versions of the documentation: development first, then releases, the latest first."""
+    releases = [entry for entry in versions if "dev" not in entry["version"]]
     if "dev" in version:
         short = version.split(".dev")[0].rpartition(".")[0]
         return [{"name": f"{short} (development)", "version": version, "url": "/dev/"}, *releases]
@@ -28,18 +28,18 @@ def versions_after(versions: list[dict[str, str]], version: str) -> list[dict[st
 
 
 def main(version: str) -> None:
-    """Change the three files."""
+    """Update the 3 files."""
     if not re.fullmatch(r"\d+\.\d+\.\d+(\.dev0)?", version):
-        sys.exit(f"{version!r} is no version like 0.1.0 or 0.2.0.dev0")
+        sys.exit(f"{version!r} is not a version such as 0.1.0 or 0.2.0.dev0")
     replace(BUILD, r"^  version: '[^']+',$", f"  version: '{version}',")
     if "dev" in version:
         replace(CHANGES, r"\A((?:.*\n)*?)(?=## )", r"\1## Unreleased\n\n")
     else:
         replace(CHANGES, r"^## Unreleased$", f"## {version} ({date.today().isoformat()})")
     versions = versions_after(json.loads(SWITCH.read_text(encoding="utf-8")), version)
-    lines = ",\n".join(f"  {json.dumps(one)}" for one in versions)
+    lines = ",\n".join(f"  {json.dumps(entry)}" for entry in versions)
     SWITCH.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-    print(f"Version {version}: {BUILD.name}, {CHANGES.name} and {SWITCH.name} are changed. Read them, and commit.")
+    print(f"Version {version}: {BUILD.name}, {CHANGES.name} and {SWITCH.name} are updated. Check and commit them.")
 
 
 if __name__ == "__main__":

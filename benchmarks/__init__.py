@@ -1,1 +1,1 @@
-"""Measurements: studies that pages of the record are made of, and a small set of cases against regressions."""
+"""Benchmarks: the studies behind the pages of the record, and a small set of regression benchmarks."""

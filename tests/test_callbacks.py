@@ -1,4 +1,4 @@
-"""Fits that scikit-learn's callbacks follow."""
+"""Support of scikit-learn's callbacks in fits."""
 
 import inspect
 import io
@@ -25,7 +25,7 @@ from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, 
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
 from evlearn.ensemble import CredalEnsemble
-from evlearn.metric_learning import FDA, PCCA, KernelPCCA
+from evlearn.metric_learning import FDA, PCCA
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.neural import NNEVCLUS
 
@@ -33,7 +33,7 @@ callback = pytest.importorskip("sklearn.callback", reason="this scikit-learn has
 
 X, Y = make_fourclass(120, random_state=0)
 PAIRS = PairwiseConstraints([[0, 1]], [[0, 100]])
-#: Methods that make one descent, from one start.
+#: Methods with a single descent from a single start.
 DESCENTS = [
     ECM(4),
     CCM(4),
@@ -50,36 +50,38 @@ DESCENTS = [
     NNEVCLUS(4, max_iter=35, init="random"),
     NNEVCLUS(4, max_iter=12, solver="rmsprop", init="random"),
     PCCA(),
-    KernelPCCA(),
+    PCCA(kernel="rbf"),
     EvidentialNeuralClassifier(max_iter=30),
     EvidentialRBFClassifier(max_iter=30),
 ]
 
 
 class Counting:
-    """Remembers what it was called with."""
+    """Callback that records its calls."""
 
     def __init__(self):
-        self.heard = []
+        self.calls = []
 
     def setup(self, estimator, context):
-        self.heard.append(("setup", context))
+        self.calls.append(("setup", context))
 
     def teardown(self, estimator, context):
-        self.heard.append(("teardown", context))
+        self.calls.append(("teardown", context))
 
     def on_fit_task_begin(self, estimator, context):
-        self.heard.append(("begin", context))
+        self.calls.append(("begin", context))
 
     def on_fit_task_end(self, estimator, context):
-        self.heard.append(("end", context))
+        self.calls.append(("end", context))
 
     def contexts(self, event, *names):
-        return [one for what, one in self.heard if what == event and (not names or one.task_name in names)]
+        return [
+            context for kind, context in self.calls if kind == event and (not names or context.task_name in names)
+        ]
 
 
 class Spreading(Counting):
-    """The same, also for inner estimators."""
+    """Callback that records its calls, also for inner estimators."""
 
     max_propagation_depth = None
 
@@ -88,11 +90,13 @@ def fitted(model):
     model = clone(model)
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
-    given = {"constraints": PAIRS} if isinstance(model, (CECM, PCCA, KernelPCCA)) else {}
+    parameters = {"constraints": PAIRS} if isinstance(model, (CECM, PCCA)) else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return (
-            model.fit(X, Y, **given) if is_classifier(model) or isinstance(model, FDA) else model.fit(X, **given)
+            model.fit(X, Y, **parameters)
+            if is_classifier(model) or isinstance(model, FDA)
+            else model.fit(X, **parameters)
         )
 
 
@@ -107,15 +111,15 @@ def name_of(model):
     return type(model).__name__
 
 
-# Who can be followed
+# Estimators with callbacks
 
 
 def test_every_public_estimator_takes_callbacks():
     packages = [getattr(evlearn, name) for name in dir(evlearn)]
-    public = [getattr(one, name) for one in packages for name in getattr(one, "__all__", ())]
-    classes = [one for one in public if inspect.isclass(one) and issubclass(one, BaseEstimator)]
+    public = [getattr(value, name) for value in packages for name in getattr(value, "__all__", ())]
+    classes = [value for value in public if inspect.isclass(value) and issubclass(value, BaseEstimator)]
     assert len(classes) > 25
-    assert [one.__name__ for one in classes if not hasattr(one, "set_callbacks")] == []
+    assert [value.__name__ for value in classes if not hasattr(value, "set_callbacks")] == []
 
 
 @pytest.mark.parametrize("model", DESCENTS, ids=name_of)
@@ -124,13 +128,13 @@ def test_every_iteration_is_a_task(model):
     model = fitted(clone(model).set_callbacks(counting))
     steps = ("iteration", "sweep", "pass")
     assert len(counting.contexts("end", *steps)) == model.n_iter_ > 0
-    assert counting.heard[0][0] == "setup"
-    assert counting.heard[-1][0] == "teardown"
-    begun, ended = (sorted(map(id, counting.contexts(event))) for event in ("begin", "end"))
-    assert begun == ended
-    assert len(set(begun)) == len(begun)
-    root = counting.heard[0][1]
-    assert (root.task_name, root.parent, counting.heard[-2]) == ("fit", None, ("end", root))
+    assert counting.calls[0][0] == "setup"
+    assert counting.calls[-1][0] == "teardown"
+    starts, ends = (sorted(map(id, counting.contexts(event))) for event in ("begin", "end"))
+    assert starts == ends
+    assert len(set(starts)) == len(starts)
+    root = counting.calls[0][1]
+    assert (root.task_name, root.parent, counting.calls[-2]) == ("fit", None, ("end", root))
     descent = counting.contexts("end", *steps)[0].parent
     assert (descent.parent, descent.max_subtasks) == (root, model.max_iter)
 
@@ -157,11 +161,11 @@ def test_no_more_tasks_come_than_were_announced(model):
 
     fitted(clone(model).set_callbacks(Asking()))
     assert None not in [number for _, number in announced]
-    assert [one for one, number in announced if one.max_subtasks != number] == []
+    assert [context for context, number in announced if context.max_subtasks != number] == []
 
 
 @pytest.mark.parametrize("model", DESCENTS, ids=name_of)
-def test_a_fit_that_is_followed_gives_the_same_bits(model):
+def test_a_fit_with_callbacks_gives_the_same_bits(model):
     np.testing.assert_array_equal(
         masses_of(fitted(clone(model).set_callbacks(Counting()))), masses_of(fitted(model))
     )
@@ -172,9 +176,10 @@ def test_every_start_has_its_own_iterations(n_jobs):
     counting = Counting()
     model = RECM(4, init="random", n_init=5, n_jobs=n_jobs, random_state=0).set_callbacks(counting).fit(X)
     descents = counting.contexts("end", "iterations")
-    assert counting.heard[0][1].max_subtasks == len(descents) == 5
+    assert counting.calls[0][1].max_subtasks == len(descents) == 5
     lengths = [
-        len([one for one in counting.contexts("end", "iteration") if one.parent is start]) for start in descents
+        len([context for context in counting.contexts("end", "iteration") if context.parent is start])
+        for start in descents
     ]
     assert sum(lengths) == len(counting.contexts("end", "iteration"))
     assert model.n_iter_ in lengths
@@ -184,7 +189,10 @@ def test_two_steps_are_two_descents():
     counting = Counting()
     model = ECM(4, focal_sets="neighbor_pairs", random_state=0).set_callbacks(counting).fit(X)
     last = counting.contexts("end", "iterations")[1]
-    assert len([one for one in counting.contexts("end", "iteration") if one.parent is last]) == model.n_iter_
+    assert (
+        len([context for context in counting.contexts("end", "iteration") if context.parent is last])
+        == model.n_iter_
+    )
 
 
 def test_resamples_models_and_settings_are_tasks_too():
@@ -192,7 +200,7 @@ def test_resamples_models_and_settings_are_tasks_too():
     fitted(BootClus(4, covariance_models=["EII", "VVI"], n_bootstrap=20).set_callbacks(counting))
     assert len(counting.contexts("end", "resample")) == 20
     assert len(counting.contexts("end", "model")) == 2
-    assert [one.task_name for one in counting.heard[0][1] if one.parent is counting.heard[0][1]] == [
+    assert [context.task_name for context in counting.calls[0][1] if context.parent is counting.calls[0][1]] == [
         "fit",
         "bootstrap",
         "sweeps",
@@ -208,7 +216,7 @@ def test_resamples_models_and_settings_are_tasks_too():
 def test_a_fit_without_iterations_is_one_task():
     counting = Counting()
     FDA().set_callbacks(counting).fit(X, Y)
-    assert [(event, one.task_name, one.max_subtasks) for event, one in counting.heard] == [
+    assert [(event, context.task_name, context.max_subtasks) for event, context in counting.calls] == [
         (event, "fit", 0) for event in ("setup", "begin", "end", "teardown")
     ]
 
@@ -216,22 +224,26 @@ def test_a_fit_without_iterations_is_one_task():
 # Fits inside fits
 
 
-def test_callbacks_that_spread_hear_the_fits_that_a_fit_needs():
+def test_propagated_callbacks_are_called_for_inner_fits():
     counting = Spreading()
     fitted(CredalEnsemble([ECM(4), CCM(4)], tol=1e-9).set_callbacks(counting))
-    assert [one.estimator_name for one in counting.contexts("begin", "fit")] == ["CredalEnsemble", "ECM", "CCM"]
-    assert [one.source_estimator_name for one in counting.contexts("end", "fit")] == ["CredalEnsemble"] * 2 + [
-        None
+    assert [context.estimator_name for context in counting.contexts("begin", "fit")] == [
+        "CredalEnsemble",
+        "ECM",
+        "CCM",
     ]
+    assert [context.source_estimator_name for context in counting.contexts("end", "fit")] == [
+        "CredalEnsemble"
+    ] * 2 + [None]
     assert len(counting.contexts("setup")) == len(counting.contexts("teardown")) == 1
     counting = Counting()
     model = fitted(CredalEnsemble([ECM(4), CCM(4)], tol=1e-9).set_callbacks(counting))
-    assert [one.estimator_name for one in counting.contexts("begin", "fit")] == ["CredalEnsemble"]
+    assert [context.estimator_name for context in counting.contexts("begin", "fit")] == ["CredalEnsemble"]
     assert len(counting.contexts("end", "inner-fit")) == 2
     assert not any("callback" in name for member in model.clusterers_ for name in vars(member))
 
 
-def test_fits_that_are_counted_are_no_tasks_of_their_own():
+def test_counted_fits_are_not_separate_tasks():
     counting = Spreading()
     mixture = ParsimoniousGaussianMixture(4, covariance_models="EII")
     with warnings.catch_warnings():
@@ -244,43 +256,47 @@ def test_fits_that_are_counted_are_no_tasks_of_their_own():
     assert len(counting.contexts("end", "resample")) == 5
 
 
-def test_pipelines_and_searches_hand_their_callbacks_on():
+def test_pipelines_and_searches_propagate_their_callbacks():
     counting = Spreading()
     make_pipeline(StandardScaler(), ECM(4, random_state=0)).set_callbacks(counting).fit(X)
     (root,) = counting.contexts("setup")
-    names = {one.estimator_name for one in root}
+    names = {context.estimator_name for context in root}
     assert names == {"Pipeline", "StandardScaler", "ECM"}
     counting = Spreading()
     search = GridSearchCV(EvidentialRBFClassifier(max_iter=20, random_state=0), {"l2": [0.1, 0.01]}, cv=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         search.set_callbacks(counting).fit(X, Y)
-    fits = [one for one in counting.contexts("end", "fit") if one.estimator_name == "EvidentialRBFClassifier"]
+    fits = [
+        context
+        for context in counting.contexts("end", "fit")
+        if context.estimator_name == "EvidentialRBFClassifier"
+    ]
     assert len(fits) == 5
     assert counting.contexts("end", "iteration")
 
 
-def test_what_a_callback_fits_is_no_task():
+def test_a_fit_in_a_callback_is_not_a_task():
     class Fitting(Counting):
         def on_fit_task_end(self, estimator, context):
             super().on_fit_task_end(estimator, context)
             CCM(4, random_state=0).fit(X)
 
-    fitting, heard = Fitting(), []
-    with watching(heard.append):
+    fitting, reports = Fitting(), []
+    with watching(reports.append):
         ECM(4, random_state=0).set_callbacks(fitting).fit(X)
-    assert {one.estimator_name for _, one in fitting.heard} == {"ECM"}
-    assert {one.estimator for one in heard} == {"ECM"}
+    assert {context.estimator_name for _, context in fitting.calls} == {"ECM"}
+    assert {report.estimator for report in reports} == {"ECM"}
 
 
 @pytest.mark.slow
-def test_fits_in_other_processes_are_followed_by_progress_bars():
+def test_progress_bars_show_fits_in_other_processes():
     wide = os.environ | {"COLUMNS": "200"}
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", IN_PROCESSES], capture_output=True, text=True, check=True, env=wide
     )
-    assert done.stdout.count("EvidentialRBFClassifier - fit") == 5
-    assert done.stderr == ""
+    assert result.stdout.count("EvidentialRBFClassifier - fit") == 5
+    assert result.stderr == ""
 
 
 IN_PROCESSES = """
@@ -302,29 +318,29 @@ GridSearchCV(model, {"l2": [.1, .01]}, cv=2, n_jobs=2).set_callbacks(ProgressBar
 )
 @pytest.mark.parametrize("way", ["returns", "raises"])
 def test_a_callback_may_end_a_fit_like_control_c(model, way):
-    class Enough(Counting):
+    class Stopper(Counting):
         def on_fit_task_end(self, estimator, context):
             super().on_fit_task_end(estimator, context)
-            enough = context.max_subtasks == 0 and context.task_id == 1
-            if enough and way == "raises":
+            is_last = context.max_subtasks == 0 and context.task_id == 1
+            if is_last and way == "raises":
                 raise KeyboardInterrupt
-            return enough
+            return is_last
 
-    counting = Enough()
+    counting = Stopper()
     model = clone(model).set_params(random_state=0).set_callbacks(counting)
     with pytest.warns(ConvergenceWarning, match="interrupted after 2 "):
         model.fit(X)
     assert model.n_iter_ == 2
     assert len(counting.contexts("begin")) == len(counting.contexts("end"))
-    assert counting.heard[-1][0] == "teardown"
+    assert counting.calls[-1][0] == "teardown"
 
 
 def test_an_interruption_while_resamples_are_counted_keeps_those_that_are_ready():
-    class Enough(Counting):
+    class Stopper(Counting):
         def on_fit_task_end(self, estimator, context):
             return context.task_name == "resample" and context.task_id == 59
 
-    model = BootClus(4, covariance_models="EII", n_bootstrap=300, random_state=0).set_callbacks(Enough())
+    model = BootClus(4, covariance_models="EII", n_bootstrap=300, random_state=0).set_callbacks(Stopper())
     with pytest.warns(ConvergenceWarning, match="resamples; the result uses these"):
         model.fit(X)
     assert 50 <= model.n_bootstrap_ < 300
@@ -343,27 +359,27 @@ def test_an_error_of_a_callback_leaves_the_estimator_as_it_was(hook):
     with pytest.raises(RuntimeError, match="no room for metrics"):
         model.fit(X + 1)
     assert vars(model) == before
-    assert counting.heard[-1][0] == "teardown"
-    model.set_callbacks().fit(X)  # and nobody follows any more
+    assert counting.calls[-1][0] == "teardown"
+    model.set_callbacks().fit(X)  # and no callback is active
 
 
 def test_warnings_point_at_the_line_of_the_user():
-    with pytest.warns(ConvergenceWarning) as caught:
+    with pytest.warns(ConvergenceWarning) as records:
         ECM(4, tol=0, max_iter=2, random_state=0).set_callbacks(Counting()).fit(X)
-    assert caught[0].filename == __file__
+    assert records[0].filename == __file__
 
 
-# Callbacks are no parameters
+# Callbacks are not parameters
 
 
 def test_clones_and_copies_keep_their_callbacks_and_files_of_models_do_not(tmp_path):
     counting = Counting()
     model = ECM(4, random_state=0).set_callbacks(counting).fit(X)
     assert model.get_params() == ECM(4, random_state=0).get_params()
-    n_heard = len(counting.heard)
-    again = clone(model).fit(X)
-    assert len(counting.heard) == 2 * n_heard
-    assert not [name for name in vars(again) if "ctx" in name or "teardown" in name]
+    n_heard = len(counting.calls)
+    refitted = clone(model).fit(X)
+    assert len(counting.calls) == 2 * n_heard
+    assert not [name for name in vars(refitted) if "ctx" in name or "teardown" in name]
     copied = pickle.loads(pickle.dumps(ECM(4, random_state=0).set_callbacks(callback.ProgressBar()).fit(X)))
     np.testing.assert_array_equal(copied.masses_, model.masses_)
     evlearn.save_model(model, tmp_path / "model.json")
@@ -371,16 +387,16 @@ def test_clones_and_copies_keep_their_callbacks_and_files_of_models_do_not(tmp_p
     loaded = evlearn.load_model(tmp_path / "model.json")
     np.testing.assert_array_equal(loaded.predict_mass(X).masses, model.predict_mass(X).masses)
     loaded.fit(X)
-    assert len(counting.heard) == 2 * n_heard
+    assert len(counting.calls) == 2 * n_heard
 
 
-def test_learning_by_portions_is_not_followed():
+def test_partial_fit_has_no_callbacks():
     counting = Counting()
     ECM(4, focal_sets="simple", random_state=0).set_callbacks(counting).partial_fit(X)
-    assert counting.heard == []
+    assert counting.calls == []
 
 
-# The callbacks of scikit-learn
+# scikit-learn's callbacks
 
 
 def test_a_scoring_monitor_scores_the_fitted_estimator():
@@ -431,7 +447,7 @@ def test_progress_bars_are_drawn_on_a_terminal():
         try:
             while piece := os.read(reader, 4096):
                 text += piece
-        except OSError:  # the process has gone
+        except OSError:  # the process has ended
             pass
     os.close(reader)
     assert process.returncode == 0

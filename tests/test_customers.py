@@ -1,4 +1,4 @@
-"""From a table of customers to clusters, a report, and next month's scores: as a person does it, start to end."""
+"""Complete workflow: from a table of customers to clusters, a report, and next month's scores."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from customers import make_customers
 from evlearn.cluster import CCM, ECM
 from evlearn.preprocessing import TableEncoder
 
-CLEAR = 0.9  # of the adjusted Rand index, on customers of one segment
+CLEAR = 0.9  # adjusted Rand index of customers that are not between segments
 
 
 def this_month(n_samples):
@@ -24,7 +24,7 @@ def this_month(n_samples):
 
 
 def next_month(n_samples):
-    """Other customers, of whom some have words that nobody knew, and one has nothing at all."""
+    """Return further customers, some with unseen categories, and one without any values."""
     table, kinds = make_customers(n_samples, n_between=n_samples // 25, n_odd=n_samples // 100, random_state=1)
     table.index = pd.Index([f"N-{number:05d}" for number in range(n_samples)], name="customer")
     table.iloc[3, table.columns.get_loc("contract")] = "trial"
@@ -40,7 +40,7 @@ def evlearn_command(folder, *arguments):
 
 
 def check_verdicts(assignments, kinds):
-    """Whether those who are odd or between segments are told apart from the others."""
+    """Return True if customers that are odd or between segments are distinguished from the others."""
     clear = ~np.isin(kinds, ["between", "odd"])
     odd = assignments == "outlier"
     torn = assignments.str.contains("|", regex=False) | (assignments == "any")
@@ -58,9 +58,9 @@ def test_by_the_command_line(n_samples, tmp_path):
     table.to_csv(tmp_path / "customers.csv")
     later.to_csv(tmp_path / "next_month.csv")
     files = ["--out", "result.csv", "--report", "report.html", "--review", "review.csv", "--model", "model.json"]
-    told = evlearn_command(tmp_path, "cluster", "customers.csv", "-k", 4, "--names", "customer", *files)
-    assert f"{n_samples} samples, 4 clusters" in told.stdout
-    assert "contract: 3 categories" in told.stderr
+    output = evlearn_command(tmp_path, "cluster", "customers.csv", "-k", 4, "--names", "customer", *files)
+    assert f"{n_samples} samples, 4 clusters" in output.stdout
+    assert "contract: 3 categories" in output.stderr
     result = pd.read_csv(tmp_path / "result.csv")
     assert result["sample"].tolist() == table.index.tolist()
     clear = ~np.isin(kinds, ["between", "odd"])
@@ -77,7 +77,7 @@ def test_by_the_command_line(n_samples, tmp_path):
     clear = ~np.isin(later_kinds, ["between", "odd"])
     clear[5] = False
     assert adjusted_rand_score(later_kinds[clear], scores["cluster"][clear]) > CLEAR
-    assert scores["assignment"][5] == "any"  # of somebody who said nothing
+    assert scores["assignment"][5] == "any"  # a customer without any values
     check_verdicts(scores["assignment"].drop(5), np.delete(later_kinds, 5))
 
 
@@ -101,7 +101,7 @@ def test_every_customer_of_next_month_gets_one_row(tmp_path):
     frame = scores.to_frame()
     assert frame.index.equals(later.index)
     assert frame["cluster"].notna().all()
-    assert scores[5].verdict().candidates.all()  # of somebody who said nothing
+    assert scores[5].verdict().candidates.all()  # a customer without any values
     assert np.array_equal(scores.masses, evlearn.predict_mass(model, later).masses)
 
 
@@ -124,12 +124,12 @@ def test_in_python(n_samples, tmp_path):
     later.to_csv(tmp_path / "next_month.csv")
     files = [tmp_path / name for name in ("model.json", "next_month.csv", "masses.npz")]
     subprocess.run([sys.executable, "-c", SCORE, *map(str, files)], check=True)
-    elsewhere = evlearn.CredalPartition.load(files[-1])
-    here = evlearn.predict_mass(model, pd.read_csv(files[1], index_col="customer"))
-    assert elsewhere.sample_names == tuple(later.index)
-    assert np.array_equal(elsewhere.masses, here.masses)
-    assert len(elsewhere) == len(later)
-    assert elsewhere[5].verdict().candidates.all()
+    loaded = evlearn.CredalPartition.load(files[-1])
+    expected = evlearn.predict_mass(model, pd.read_csv(files[1], index_col="customer"))
+    assert loaded.sample_names == tuple(later.index)
+    assert np.array_equal(loaded.masses, expected.masses)
+    assert len(loaded) == len(later)
+    assert loaded[5].verdict().candidates.all()
 
 
 def polars_of(frame):
@@ -141,22 +141,22 @@ def arrow_of(frame):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", [polars_of, arrow_of], ids=["polars", "pyarrow"])
-def test_tables_of_other_libraries_lead_to_the_same_clusters_and_page(made, tmp_path):
+@pytest.mark.parametrize("convert", [polars_of, arrow_of], ids=["polars", "pyarrow"])
+def test_tables_of_other_libraries_lead_to_the_same_clusters_and_page(convert, tmp_path):
     table, _ = this_month(300)
     later, _ = next_month(80)
     later["newsletter"] = later["newsletter"].astype("boolean")
     later["joined"] = pd.to_datetime(later["joined"])
     model = make_pipeline(TableEncoder(), ECM(4, random_state=0))
     expected = evlearn.predict_mass(model.fit(table.reset_index()), later.reset_index())
-    other = make_pipeline(TableEncoder(), ECM(4, random_state=0)).fit(made(table))
-    assert np.array_equal(evlearn.predict_mass(other, made(later)).masses, expected.masses)
-    assert evlearn.predict_mass(other, made(table)) == other[-1].credal_partition_
+    other = make_pipeline(TableEncoder(), ECM(4, random_state=0)).fit(convert(table))
+    assert np.array_equal(evlearn.predict_mass(other, convert(later)).masses, expected.masses)
+    assert evlearn.predict_mass(other, convert(table)) == other[-1].credal_partition_
     pages = [
-        evlearn.report(one, given, tmp_path / "x.html", review_path=tmp_path / f"{k}.csv")
-        for k, (one, given) in enumerate([(model, table.reset_index()), (other, made(table))])
+        evlearn.report(estimator, frame, tmp_path / "x.html", review_path=tmp_path / f"{k}.csv")
+        for k, (estimator, frame) in enumerate([(model, table.reset_index()), (other, convert(table))])
     ]
     assert "contract" in pages[1].read_text(encoding="utf-8")
-    one, two = (pd.read_csv(tmp_path / f"{k}.csv") for k in range(2))
-    assert len(one) == len(two) > 0
-    pd.testing.assert_frame_equal(one, two)
+    first, second = (pd.read_csv(tmp_path / f"{k}.csv") for k in range(2))
+    assert len(first) == len(second) > 0
+    pd.testing.assert_frame_equal(first, second)

@@ -1,4 +1,4 @@
-"""The checks that `make docs` runs on the built pages, and that what the documentation shows is tested."""
+"""Checks that `make docs` runs on the built pages, and tests of the code in the documentation."""
 
 import importlib.util
 import re
@@ -22,7 +22,7 @@ def load(path):
 
 @pytest.fixture
 def site(tmp_path):
-    """Two pages whose links all lead somewhere; the function writes another link into the first."""
+    """Write 2 pages with valid links; return a function that adds a link to the first page."""
     (tmp_path / "sub").mkdir()
     (tmp_path / "picture 1.png").touch()
     (tmp_path / "sub" / "page.html").write_text('<h1 id="title">A page</h1><a href="../index.html#">back</a>')
@@ -38,7 +38,7 @@ def site(tmp_path):
     return write
 
 
-def test_links_that_lead_somewhere_are_not_reported(site):
+def test_valid_links_are_not_reported(site):
     faults, others = load(CHECK_LINKS).check(site(""))
     assert faults == []
     assert others == ["https://example.org/a#b"]
@@ -47,28 +47,28 @@ def test_links_that_lead_somewhere_are_not_reported(site):
 @pytest.mark.parametrize(
     ("link", "fault"),
     [
-        ('<a href="nowhere.html">', "index.html: nowhere.html is not there"),
-        ('<img src="nowhere.png">', "index.html: nowhere.png is not there"),
-        ('<img srcset="picture%201.png 1x, large.png 2x">', "index.html: large.png is not there"),
-        ('<a href="#there">', "index.html: #there is no anchor of that page"),
-        ('<a href="sub/page.html#there">', "index.html: sub/page.html#there is no anchor of that page"),
-        ('<a href="../other.html">', "index.html: ../other.html leads out of the pages"),
-        ('<a href="/index.html">', "index.html: /index.html leads out of the pages"),
-        ('<a href="http://example.org">', "index.html: http://example.org is no https address"),
-        ('<a href="https://here/a">', "index.html: https://here/a is no https address"),
+        ('<a href="nowhere.html">', "index.html: nowhere.html does not exist"),
+        ('<img src="nowhere.png">', "index.html: nowhere.png does not exist"),
+        ('<img srcset="picture%201.png 1x, large.png 2x">', "index.html: large.png does not exist"),
+        ('<a href="#there">', "index.html: #there is not an anchor of that page"),
+        ('<a href="sub/page.html#there">', "index.html: sub/page.html#there is not an anchor of that page"),
+        ('<a href="../other.html">', "index.html: ../other.html is outside the pages"),
+        ('<a href="/index.html">', "index.html: /index.html is outside the pages"),
+        ('<a href="http://example.org">', "index.html: http://example.org is not an https address"),
+        ('<a href="https://here/a">', "index.html: https://here/a is not an https address"),
     ],
 )
-def test_links_that_lead_nowhere_are_reported(site, link, fault):
+def test_invalid_links_are_reported(site, link, fault):
     folder = site(link)
     assert load(CHECK_LINKS).check(folder)[0] == [fault]
-    done = subprocess.run([sys.executable, CHECK_LINKS, folder], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert fault in done.stdout
+    result = subprocess.run([sys.executable, CHECK_LINKS, folder], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert fault in result.stdout
 
 
 def test_a_folder_without_pages_is_reported(tmp_path):
     (fault,) = load(CHECK_LINKS).check(tmp_path)[0]
-    assert fault.endswith("has no pages; build them first")
+    assert fault.endswith("has no pages. Build them first.")
 
 
 BROWSER = load(CHECK_BROWSER)
@@ -79,9 +79,9 @@ LONG = "word " * 60
 def browser():
     if BROWSER.find_browser() is None:
         pytest.skip("no browser is installed")
-    one = BROWSER.Browser(BROWSER.find_browser())
-    yield one
-    one.close()
+    browser = BROWSER.Browser(BROWSER.find_browser())
+    yield browser
+    browser.close()
 
 
 @pytest.mark.slow
@@ -94,29 +94,29 @@ def browser():
         (f'<div style="overflow: auto"><table><td style="white-space: nowrap">{LONG}</table></div>', "table is"),
         ('<div class="math">\\(x\\)</div>', "formulas are not drawn"),
         ('<p style="width: 800px">wide</p>', "the page is"),
-        ('<img src="https://example.org/a.png">', "asks for https://example.org/a.png"),
+        ('<img src="https://example.org/a.png">', "requests https://example.org/a.png"),
         ("<script>nothing.at.all</script>", "error: ReferenceError"),
     ],
 )
-def test_what_is_cut_or_asked_of_other_sites_is_found(browser, tmp_path, element, fault):
+def test_cut_content_and_requests_to_other_sites_are_found(browser, tmp_path, element, fault):
     page = tmp_path / "page.html"
     page.write_text(f"<!DOCTYPE html><article>{element}</article>")
     faults = BROWSER.check_page(browser, page)
-    assert any(fault in one for one in faults) if fault else faults == []
+    assert any(fault in message for message in faults) if fault else faults == []
 
 
 def test_every_page_with_python_prompts_is_a_doctest(pytestconfig):
-    tested = [ROOT / one for one in pytestconfig.getini("testpaths")]
-    made = {"gallery", "_build", "generated"}
-    pages = [path for path in (ROOT / "docs").rglob("*.rst") if not made & {*path.relative_to(ROOT).parts}]
-    shown = [path for path in pages if re.search(r"^\s*>>> ", path.read_text(), flags=re.MULTILINE)]
-    assert ROOT / "docs" / "guide" / "first_ten_minutes.rst" in shown
-    for path in shown:
-        assert any(path.is_relative_to(one) for one in tested), f"{path.name} is not tested"
+    tested = [ROOT / folder for folder in pytestconfig.getini("testpaths")]
+    generated = {"gallery", "_build", "generated"}
+    pages = [path for path in (ROOT / "docs").rglob("*.rst") if not generated & {*path.relative_to(ROOT).parts}]
+    with_examples = [path for path in pages if re.search(r"^\s*>>> ", path.read_text(), flags=re.MULTILINE)]
+    assert ROOT / "docs" / "guide" / "first_ten_minutes.rst" in with_examples
+    for path in with_examples:
+        assert any(path.is_relative_to(folder) for folder in tested), f"{path.name} is not tested"
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "ARCHITECTURE.md"])
-def test_the_files_that_a_page_of_the_project_links_to_are_there(name):
+def test_the_files_that_a_page_of_the_project_links_to_exist(name):
     links = re.findall(r"\]\(([^)\s]+)\)", (ROOT / name).read_text())
     for link in links:
         assert link.startswith("https://") or (ROOT / link).exists(), link
@@ -136,13 +136,13 @@ def test_the_readme_hides_no_code_from_its_test():
     "name",
     [
         *("README.md", "docs/index.rst", "docs/install.rst", "docs/guide/first_ten_minutes.rst"),
-        *(f"src/evlearn/cluster/{one}.py" for one in ("centroids/ccm", "centroids/ecm", "pairwise/evclus")),
-        *(f"src/evlearn/cluster/relational/{one}.py" for one in ("recm", "ecmdd")),
+        *(f"src/evlearn/cluster/{module}.py" for module in ("centroids/ccm", "centroids/ecm", "pairwise/evclus")),
+        *(f"src/evlearn/cluster/relational/{module}.py" for module in ("recm", "ecmdd")),
     ],
 )
 def test_the_first_example_has_default_parameters_and_shows_an_outlier(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     fit = re.search(r"(CCM|ECM|EVCLUS|RECM|ECMdd)\(([^()]*)\)\.fit\(", text)
-    parameters = {one.partition("=")[0].strip() for one in fit[2].split(",")}
+    parameters = {parameter.partition("=")[0].strip() for parameter in fit[2].split(",")}
     assert parameters == {"n_clusters", "random_state"}
     assert int(re.search(r"\n +outliers +(\d+) ", text[fit.end() :])[1]) > 0

@@ -1,4 +1,4 @@
-"""A fit is whole, or the estimator is what it was before."""
+"""A fit is complete, or the estimator is unchanged."""
 
 import importlib
 import warnings
@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from evlearn.active import ActiveClustering, ActiveLabelling
+from evlearn.active import ActiveClustering, ActiveLabeling
 from evlearn.classify import (
     EvidentialForestClassifier,
     EvidentialKNNClassifier,
@@ -20,10 +20,10 @@ from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, 
 from evlearn.conformal import ConformalClusterer, UnseenClassDetector
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
-from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
+from evlearn.metric_learning import FDA, PCCA, LocalFDA
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.neural import NNEVCLUS
-from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.convergence import atomic_fit
 
 PACKAGES = ("active", "classify", "cluster", "conformal", "ensemble", "metric_learning", "mixture", "neural")
 CONSTRAINTS = PairwiseConstraints(must_link=[(0, 1), (20, 21)], cannot_link=[(0, 20)])
@@ -39,7 +39,7 @@ ESTIMATORS = [
     MergedMixture(2, random_state=0),
     ECMdd(2, random_state=0),
     EKNNClus(10, random_state=0),
-    ConformalClusterer(ECM(2, random_state=0), n_replications=2, random_state=0),
+    ConformalClusterer(ECM(2, random_state=0), n_splits=2, random_state=0),
     UnseenClassDetector(EvidentialKNNClassifier(), cv=2, random_state=0),
     CredalEnsemble([ECM(2, random_state=0)], random_state=0),
     ParsimoniousGaussianMixture(2, covariance_models="EII", random_state=0),
@@ -51,11 +51,11 @@ ESTIMATORS = [
     FusionClassifier([("near", EvidentialKNNClassifier())], cv=2),
     FDA(1),
     LocalFDA(1),
-    KernelFDA(1),
+    FDA(1, kernel="rbf"),
     PCCA(1, random_state=0),
-    KernelPCCA(1, random_state=0),
+    PCCA(1, kernel="rbf", random_state=0),
     ActiveClustering(EVCLUS(2, random_state=0), random_state=0),
-    ActiveLabelling(EvidentialKNNClassifier(), [False, True], random_state=0),
+    ActiveLabeling(EvidentialKNNClassifier(), [False, True], random_state=0),
 ]
 
 
@@ -66,9 +66,9 @@ def _quiet():
         yield
 
 
-@pytest.fixture(params=ESTIMATORS, ids=lambda one: type(one).__name__)
+@pytest.fixture(params=ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
 def make(request):
-    """Estimators with the same parameters, never fitted."""
+    """Return estimators with the same parameters, not fitted."""
     kind, parameters = type(request.param), request.param.get_params(deep=False)
     return lambda: kind(**parameters)
 
@@ -82,9 +82,9 @@ def learn(model, X, y=None):
     y = np.arange(len(X)) >= len(X) // 2 if y is None else y
     if isinstance(model, ActiveClustering):
         return model.start(X)
-    if isinstance(model, ActiveLabelling):
-        return model.start(X, known={0: False, 39: True})
-    if isinstance(model, (CECM, PCCA, KernelPCCA)):
+    if isinstance(model, ActiveLabeling):
+        return model.start(X, labels={0: False, 39: True})
+    if isinstance(model, (CECM, PCCA)):
         return model.fit(X, constraints=CONSTRAINTS)
     return model.fit(X, y)
 
@@ -92,33 +92,33 @@ def learn(model, X, y=None):
 def answers(model, X):
     if isinstance(model, ActiveClustering):
         return model.ask(), model.estimator_.predict_mass(X).masses
-    if isinstance(model, ActiveLabelling):
+    if isinstance(model, ActiveLabeling):
         return model.ask().sample, model.estimator_.predict_mass(X).masses
-    asked = next(name for name in ("predict_mass", "predict_proba", "transform") if hasattr(model, name))
-    found = getattr(model, asked)(X)
-    return (getattr(found, "masses", found),)
+    method = next(name for name in ("predict_mass", "predict_proba", "transform") if hasattr(model, name))
+    result = getattr(model, method)(X)
+    return (getattr(result, "masses", result),)
 
 
-def same(first, second):
-    return all(np.array_equal(one, other) for one, other in zip(first, second, strict=True))
+def are_equal(first, second):
+    return all(np.array_equal(value, other) for value, other in zip(first, second, strict=True))
 
 
 def is_unchanged(model, before):
     return vars(model).keys() == before.keys() and all(vars(model)[name] is before[name] for name in before)
 
 
-def test_every_estimator_of_the_library_is_here():
+def test_every_estimator_is_tested():
     public = {
         name
         for package in PACKAGES
-        for name, one in vars(importlib.import_module(f"evlearn.{package}")).items()
-        if isinstance(one, type) and (hasattr(one, "fit") or hasattr(one, "refit"))
+        for name, value in vars(importlib.import_module(f"evlearn.{package}")).items()
+        if isinstance(value, type) and (hasattr(value, "fit") or hasattr(value, "refit"))
     }
-    assert {type(one).__name__ for one in ESTIMATORS} == public
+    assert {type(value).__name__ for value in ESTIMATORS} == public
 
 
 def failing_after(monkeypatch, kind, number):
-    """Let the attribute that is set after so many others be one too many."""
+    """Raise an error when the given number of attributes has been set."""
     left = [number]
 
     def set_attribute(self, name, value):
@@ -135,7 +135,7 @@ def failing_after(monkeypatch, kind, number):
 def test_wherever_a_refit_fails_the_old_fit_stays(make, monkeypatch):
     X, other = blobs(2), blobs(3, seed=1)
     model = learn(make(), X)
-    said, before = answers(model, X), dict(vars(model))
+    expected, before = answers(model, X), dict(vars(model))
     for number in range(100):
         with monkeypatch.context() as patch:
             failing_after(patch, type(model), number)
@@ -145,7 +145,7 @@ def test_wherever_a_refit_fails_the_old_fit_stays(make, monkeypatch):
             except MemoryError:
                 pass
         assert is_unchanged(model, before)
-        assert same(answers(model, X), said)
+        assert are_equal(answers(model, X), expected)
     assert number > 2
     assert not is_unchanged(model, before)
 
@@ -159,25 +159,25 @@ def test_wherever_a_first_fit_fails_there_is_no_fit(make, monkeypatch):
             with pytest.raises(MemoryError):
                 learn(model, blobs(2))
         with pytest.raises(NotFittedError):
-            model.ask() if kind in (ActiveClustering, ActiveLabelling) else check_is_fitted(model)
+            model.ask() if kind in (ActiveClustering, ActiveLabeling) else check_is_fitted(model)
         assert vars(model).keys() == vars(make()).keys()
 
 
-@pytest.mark.parametrize("what", ["infinity", "one sample", "text", "no samples"])
-def test_bad_data_leave_the_old_fit(make, what):
+@pytest.mark.parametrize("fault", ["infinity", "one sample", "text", "no samples"])
+def test_bad_data_leave_the_old_fit(make, fault):
     X = blobs(2)
     model = learn(make(), X)
-    said, before = answers(model, X), dict(vars(model))
+    expected, before = answers(model, X), dict(vars(model))
     bad = blobs(3)
     bad[-1, -1] = np.inf
     data = {"infinity": bad, "one sample": blobs(3)[:1], "text": np.full((40, 3), "a"), "no samples": blobs(3)[:0]}
-    with pytest.raises(ValueError):  # noqa: PT011, every estimator says it in its own words
-        learn(model, data[what], y=np.arange(len(data[what])) % 2)
+    with pytest.raises(ValueError):  # noqa: PT011, every estimator has its own message
+        learn(model, data[fault], y=np.arange(len(data[fault])) % 2)
     assert is_unchanged(model, before)
-    assert same(answers(model, X), said)
+    assert are_equal(answers(model, X), expected)
 
 
-def test_a_refit_that_does_not_suit_the_new_classes_leaves_the_old_ones():
+def test_a_refit_with_unsuitable_classes_leaves_the_old_ones():
     X = blobs(2)
     model = EvidentialKNNClassifier(gamma=[1.0, 2.0]).fit(X, ["b"] * 20 + ["a"] * 20)
     with pytest.raises(ValueError, match="gamma"):
@@ -202,17 +202,17 @@ def test_an_interruption_that_escapes_leaves_the_old_fit(make, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", [ECM, CCM])
-def test_more_objects_that_are_refused_are_not_counted(kind, monkeypatch):
+def test_refused_samples_are_not_counted(kind, monkeypatch):
     X = blobs(2)
     model = kind(2, random_state=0).partial_fit(X)
-    said, before = answers(model, X), dict(vars(model))
+    expected, before = answers(model, X), dict(vars(model))
     for number in range(4):
         with monkeypatch.context() as patch:
             failing_after(patch, kind, number)
             with pytest.raises(MemoryError):
                 model.partial_fit(X + 1)
         assert is_unchanged(model, before)
-    assert same(answers(model, X), said)
+    assert are_equal(answers(model, X), expected)
     assert model.n_samples_seen_ == 40
 
 
@@ -221,7 +221,7 @@ def test_a_method_keeps_its_name_and_its_signature():
     assert "Find the prototypes" in ECM.fit.__doc__
 
     class Model:
-        @whole_or_nothing
+        @atomic_fit
         def fit(self, X, *, fail=False):
             self.X = X
             if fail:
@@ -235,6 +235,6 @@ def test_a_method_keeps_its_name_and_its_signature():
 
 
 def test_a_warning_is_shown_at_the_line_of_the_user():
-    with pytest.warns(ConvergenceWarning) as caught:
+    with pytest.warns(ConvergenceWarning) as records:
         ECM(2, beta=2, init="random", max_iter=1, tol=0, random_state=0).fit(blobs(2))
-    assert [one.filename for one in caught] == [__file__]
+    assert [record.filename for record in records] == [__file__]

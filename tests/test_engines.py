@@ -1,4 +1,4 @@
-"""The recipes of the guide for engines that are too large for CI: `make test-engines` runs them."""
+"""Recipes of the guide for engines that are too large for CI: `make test-engines` runs them."""
 
 import doctest
 import importlib
@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from evlearn.blocks import open_rows
+from evlearn import open_dataset
 from evlearn.cluster import ECM
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guide" / "engines.rst"
@@ -21,14 +21,14 @@ GUIDE = Path(__file__).parents[1] / "docs" / "guide" / "engines.rst"
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory):
-    """What the guide has made before its recipes: the first example."""
+    """Return the variables of the guide before its recipes: those of the first example."""
     examples = doctest.DocTestParser().get_examples(GUIDE.read_text(encoding="utf-8"))
-    last = next(i for i, one in enumerate(examples) if one.source.startswith("model = "))
-    found = {}
-    for one in examples[: last + 1]:
-        exec(one.source, found)
-    exec("import evlearn\nfrom evlearn.blocks import open_rows", found)
-    return found | {"folder": tmp_path_factory.mktemp("engines")}
+    last = next(i for i, example in enumerate(examples) if example.source.startswith("model = "))
+    variables = {}
+    for example in examples[: last + 1]:
+        exec(example.source, variables)
+    exec("import evlearn\nfrom evlearn import open_dataset", variables)
+    return variables | {"folder": tmp_path_factory.mktemp("engines")}
 
 
 def run(name, names):
@@ -38,35 +38,35 @@ def run(name, names):
     return names
 
 
-def check(found, names):
-    """Clusters and assignments are those of the model, whatever the order of the rows."""
-    expected = names["customers"].merge(found, on="customer", suffixes=("", "_said"))
+def check(table, names):
+    """Check that clusters and assignments are those of the model, in any order of the rows."""
+    expected = names["customers"].merge(table, on="customer", suffixes=("", "_said"))
     assert len(expected) == 600
-    said = names["model"].predict_mass(expected[names["features"]])
-    assert (said.to_hard() == expected["cluster"]).all()
-    assert (said.verdict().labels() == expected["assignment"]).all()
+    partition = names["model"].predict_mass(expected[names["features"]])
+    assert (partition.to_hard() == expected["cluster"]).all()
+    assert (partition.verdict().labels() == expected["assignment"]).all()
 
 
-def check_masses(found, names):
-    """Masses that were joined to their customers are those of the model that was fitted to them."""
+def check_masses(table, names):
+    """Check that joined masses are those of the fitted model."""
     fitted = names["fitted"]
-    assert len(found) == 600
-    assert list(found.columns[:4]) == list(names["customers"].columns)
-    said = fitted.predict_mass(found[names["features"]])
-    assert abs(found.iloc[:, 4:].to_numpy() - said.masses).max() < 1e-12
+    assert len(table) == 600
+    assert list(table.columns[:4]) == list(names["customers"].columns)
+    partition = fitted.predict_mass(table[names["features"]])
+    assert abs(table.iloc[:, 4:].to_numpy() - partition.masses).max() < 1e-12
 
 
 def check_keys(opened, key, folder):
-    """Masses of opened rows, written with their keys, are those of the rows with these keys."""
+    """Check that masses of opened rows, written with their keys, belong to these keys."""
     frame, rows = opened
     with rows:
         model = ECM(2, random_state=0).fit(rows)
-        written = pq.read_table(model.predict_mass(rows, out=folder / "masses.parquet")).to_pandas()
+        masses = pq.read_table(model.predict_mass(rows, out=folder / "masses.parquet")).to_pandas()
     shutil.rmtree(folder / "masses.parquet")
-    both = written.merge(frame, on=key, validate="one_to_one")
-    assert len(written) == len(both) == len(frame)
-    expected = model.predict_mass(both[["x", "y"]]).masses
-    np.testing.assert_allclose(both[list(model.focal_sets_.labels)], expected, rtol=0, atol=1e-12)
+    merged = masses.merge(frame, on=key, validate="one_to_one")
+    assert len(masses) == len(merged) == len(frame)
+    expected = model.predict_mass(merged[["x", "y"]]).masses
+    np.testing.assert_allclose(merged[list(model.focal_sets_.labels)], expected, rtol=0, atol=1e-12)
 
 
 RANDOM = np.random.default_rng(0)
@@ -82,29 +82,29 @@ def odd_frames_of_spark(spark, folder):
     table = spark.createDataFrame(ODD)
 
     def opened(frame, key):
-        return frame.select("id", "name", "x", "y").toPandas(), open_rows(frame, columns=["x", "y"], key=key)
+        return frame.select("id", "name", "x", "y").toPandas(), open_dataset(frame, columns=["x", "y"], key=key)
 
-    few = table.repartition(20).filter(functions.col("id") < 2**33 + 60)  # most partitions are empty
-    check_keys(opened(few, "id"), "id", folder)
+    subset = table.repartition(20).filter(functions.col("id") < 2**33 + 60)  # most partitions are empty
+    check_keys(opened(subset, "id"), "id", folder)
     missing = functions.when(functions.col("id") < 2**33 + 100, None).otherwise(functions.col("name"))
     check_keys(opened(table.withColumn("name", missing), ["name", "id"]), ["name", "id"], folder)
     timed = table.withColumn("time", functions.timestamp_seconds(functions.col("id")))  # Spark cannot send these
     check_keys(opened(timed, "id"), "id", folder)
     for key, columns in (("time", ["x", "y"]), ("id", None)):
         with pytest.raises(ValueError, match=r"cannot be sent as Arrow: a column has a type, such as a timestamp"):
-            open_rows(timed, columns=columns, key=key, folder=folder)
+            open_dataset(timed, columns=columns, key=key, folder=folder)
     with pytest.raises(ValueError, match=r"no column 'z'; its columns are \['id', 'name', 'x', 'y'\]"):
-        open_rows(table, columns=["x", "z"], folder=folder)
+        open_dataset(table, columns=["x", "z"], folder=folder)
     dotted = table.withColumnRenamed("x", "x.1 `a`")
-    with open_rows(dotted, columns=["x.1 `a`", "y"], key="id") as rows:
+    with open_dataset(dotted, columns=["x.1 `a`", "y"], key="id") as rows:
         assert list(rows.feature_names) == ["x.1 `a`", "y"]
     hole = table.withColumn(
         "x", functions.when(functions.col("id") == 2**33 + 7, None).otherwise(functions.col("x"))
     )
     with pytest.raises(ValueError, match=r"column 'x' has missing or infinite values: the first in row 7 of X"):
-        open_rows(hole, columns=["x", "y"], key="id", folder=folder)
+        open_dataset(hole, columns=["x", "y"], key="id", folder=folder)
     with pytest.raises(ValueError, match="X gave no rows"):
-        open_rows(table.filter("x > 1e9"), columns=["x", "y"], key="id", folder=folder)
+        open_dataset(table.filter("x > 1e9"), columns=["x", "y"], key="id", folder=folder)
     assert not list(folder.iterdir())
 
 
@@ -124,12 +124,12 @@ def test_spark_scores_batches_and_runs_the_query(names, monkeypatch, tmp_path):
         run("spark-fit", names)
         check_masses(names["back"].toPandas(), names)
         run("spark-sql", names)
-        asked = names["asked"].toPandas()
-        expected = names["customers"].merge(asked, on="customer")
-        said = names["model"].predict_mass(expected[names["features"]])
-        masses = expected[[one for one in expected if one.startswith("mass_")]].to_numpy()
-        assert abs(masses - said.masses).max() < 1e-12
-        assert (expected["cluster_number"] == said.to_hard()).all()
+        torn_rows = names["asked"].toPandas()
+        expected = names["customers"].merge(torn_rows, on="customer")
+        partition = names["model"].predict_mass(expected[names["features"]])
+        masses = expected[[column for column in expected if column.startswith("mass_")]].to_numpy()
+        assert abs(masses - partition.masses).max() < 1e-12
+        assert (expected["cluster_number"] == partition.to_hard()).all()
         holes = spark.sql("SELECT 'x' AS customer, CAST(NULL AS DOUBLE) AS spent, double('NaN') AS visits")
         holes.createOrReplaceTempView("customers")
         (row,) = spark.sql(names["evlearn"].to_sql(names["model"], "customers", dialect="spark")).collect()
@@ -142,10 +142,10 @@ def odd_datasets_of_ray(ray, folder):
     dataset = ray.data.from_pandas(ODD)
 
     def opened(data, key):
-        return data.to_pandas(), open_rows(data, columns=["x", "y"], key=key)
+        return data.to_pandas(), open_dataset(data, columns=["x", "y"], key=key)
 
-    few = dataset.repartition(20).filter(lambda row: row["id"] < 2**33 + 60)
-    check_keys(opened(few, "id"), "id", folder)
+    subset = dataset.repartition(20).filter(lambda row: row["id"] < 2**33 + 60)
+    check_keys(opened(subset, "id"), "id", folder)
 
     def forget(batch):
         return batch.assign(name=batch["name"].where(batch["id"] >= 2**33 + 100, None))
@@ -169,11 +169,11 @@ def odd_datasets_of_ray(ray, folder):
     check_keys(opened(parts.map_batches(die), "id"), "id", folder)
     died.unlink()
     for tensors in (ray.data.from_numpy(X), parts.map_batches(lambda batch: {"e": np.c_[batch["x"], batch["y"]]})):
-        with open_rows(tensors) as rows:
-            found = rows.take(np.arange(300))
-        np.testing.assert_array_equal(found[np.argsort(found[:, 0])], X[np.argsort(X[:, 0])])
+        with open_dataset(tensors) as rows:
+            block = rows.take(np.arange(300))
+        np.testing.assert_array_equal(block[np.argsort(block[:, 0])], X[np.argsort(X[:, 0])])
     with pytest.raises(ValueError, match="X gave no rows"):
-        open_rows(dataset.filter(lambda row: False), columns=["x", "y"], key="id", folder=folder)
+        open_dataset(dataset.filter(lambda row: False), columns=["x", "y"], key="id", folder=folder)
     assert not list(folder.iterdir())
 
 

@@ -1,6 +1,6 @@
 """Properties of all public estimators: batches, order, units, data types, copies, weights, clones, files, threads.
 
-The estimators, and the properties that some of them do not promise, are listed in ``estimator_cases.py``.
+The estimators, and exempt properties, are listed in ``estimator_cases.py``.
 """
 
 import copy
@@ -19,13 +19,13 @@ from sklearn.metrics import pairwise_distances
 
 import evlearn
 from estimator_cases import CASES, N_NEW, N_TRAINING, NEW_POINTS, TARGET, outputs, public_estimators, rows_of
-from evlearn.belief import FocalSets, expand
+from evlearn.belief import FocalSets, expand_masses
 from evlearn.partition import align_clusters
 
 PROPERTIES = set()
-SAME = 1e-9  # the largest difference of results that must be the same
-#: The largest difference of results of 2 descents that end near the same optimum.
-NEAR = 1e-3
+TOLERANCE = 1e-9  # maximum difference of results that must be equal
+#: Maximum difference of results of 2 descents that end near the same optimum.
+LOOSE_TOLERANCE = 1e-3
 
 
 def cases(promise, *, data=None, having=None):
@@ -41,7 +41,7 @@ def cases(promise, *, data=None, having=None):
 
 
 def tolerance_of(case, promise):
-    return case.tolerances.get(promise, NEAR)
+    return case.tolerances.get(promise, LOOSE_TOLERANCE)
 
 
 def assert_same(actual, expected, tolerance=0.0):
@@ -55,7 +55,7 @@ def assert_same(actual, expected, tolerance=0.0):
             np.testing.assert_array_equal(actual[name], value, err_msg=name)
 
 
-def some(results, rows):
+def select(results, rows):
     return {name: value if name == "focal sets" else value[rows] for name, value in results.items()}
 
 
@@ -64,7 +64,7 @@ def partition_of(model, rows):
 
 
 def on_all_sets(partition):
-    return expand(partition.masses, partition.focal_sets, FocalSets.full(partition.n_clusters))
+    return expand_masses(partition.masses, partition.focal_sets, FocalSets.full(partition.n_clusters))
 
 
 def assert_near(model, reference, rows, reference_rows, tolerance):
@@ -114,15 +114,15 @@ def assert_valid(partition):
 # The registry
 
 
-def test_every_public_estimator_has_a_case_of_its_own():
+def test_every_public_estimator_has_a_case():
     assert public_estimators().keys() <= {type(case.estimator).__name__ for case in CASES.values()}
 
 
 def test_every_exemption_names_a_property_and_a_reason():
     for case in CASES.values():
-        listed = {**case.exempt, **case.defects}
-        assert listed.keys() <= PROPERTIES
-        assert all(len(reason) > 20 for reason in listed.values())
+        exceptions = {**case.exempt, **case.defects}
+        assert exceptions.keys() <= PROPERTIES
+        assert all(len(reason) > 20 for reason in exceptions.values())
         assert not case.exempt.keys() & case.defects.keys()
 
 
@@ -130,17 +130,17 @@ def test_every_exemption_names_a_property_and_a_reason():
 
 
 @cases("batches")
-def test_a_row_alone_has_the_result_that_it_has_among_others(name):
+def test_a_single_row_has_the_result_that_it_has_among_others(name):
     case = CASES[name]
     for row in (*range(3), *range(4, N_NEW, 4)):
-        assert_same(outputs(case.fitted, rows_of(case.new, [row])), some(case.expected, [row]), SAME)
+        assert_same(outputs(case.fitted, rows_of(case.new, [row])), select(case.expected, [row]), TOLERANCE)
 
 
 @cases("batches")
 def test_results_do_not_depend_on_the_chunks(name):
     case = CASES[name]
     for rows in np.split(np.arange(N_NEW), [2, 5, 9, 16]):
-        assert_same(outputs(case.fitted, rows_of(case.new, rows)), some(case.expected, rows), SAME)
+        assert_same(outputs(case.fitted, rows_of(case.new, rows)), select(case.expected, rows), TOLERANCE)
 
 
 @cases("order of new rows")
@@ -148,7 +148,7 @@ def test_results_follow_the_order_of_the_rows(name):
     case = CASES[name]
     random = np.random.default_rng(0)
     for order in (np.arange(N_NEW)[::-1], random.permutation(N_NEW), random.integers(N_NEW, size=300)):
-        assert_same(outputs(case.fitted, rows_of(case.new, order)), some(case.expected, order), SAME)
+        assert_same(outputs(case.fitted, rows_of(case.new, order)), select(case.expected, order), TOLERANCE)
 
 
 @cases("batches in single precision", data=("points",))
@@ -157,7 +157,7 @@ def test_batches_in_single_precision(name):
     model, new = case.fitted_in_single_precision, case.new.astype(np.float32)
     expected = outputs(model, np.tile(new, (13, 1)))
     for rows in ([0], [1], [2], [7], np.arange(4), np.arange(5, N_NEW)):
-        assert_same(outputs(model, new[rows]), some(expected, rows), SAME)
+        assert_same(outputs(model, new[rows]), select(expected, rows), TOLERANCE)
 
 
 @cases("no rows", data=("points",))
@@ -211,8 +211,8 @@ def test_copies_of_all_rows_do_not_change_the_clusters(name):
         assert_valid(partition)
         if not hasattr(model, "classes_"):
             partition = align_clusters(partition, expected)
-        between = 3  # the first rows lie between clusters and far away
-        assert (partition.to_hard() == expected.to_hard())[between:].mean() >= 0.9
+        n_special = 3  # the first rows lie between clusters and far away
+        assert (partition.to_hard() == expected.to_hard())[n_special:].mean() >= 0.9
     else:
         assert model.transform(case.new).shape[0] == N_NEW
 
@@ -222,7 +222,7 @@ def test_copies_of_a_row_have_the_same_masses(name):
     case = CASES[name]
     model = last_step(fitted_to_copies(case)[0])
     first, second = np.split(model.credal_partition_.masses, 2)
-    np.testing.assert_allclose(first, second, rtol=0, atol=case.tolerances.get("equal copies", SAME))
+    np.testing.assert_allclose(first, second, rtol=0, atol=case.tolerances.get("equal copies", TOLERANCE))
 
 
 # Weights
@@ -233,19 +233,19 @@ def takes_weights(case):
 
 
 @cases("weights", having=takes_weights)
-def test_a_weight_of_zero_is_the_removal_of_the_row(name):
+def test_a_weight_of_zero_equals_removal_of_the_row(name):
     case = CASES[name]
-    kept = np.arange(N_TRAINING) % 4 != 1
+    rows = np.arange(N_TRAINING) % 4 != 1
     data = case.training.copy()
-    data[~kept] += 9.0  # what would be learned from them differs
-    weighted = case.fit(data, sample_weight=kept.astype(float))
+    data[~rows] += 9.0  # information learned from them differs
+    weighted = case.fit(data, sample_weight=rows.astype(float))
     assert_near(
-        weighted, case.fit_to_rows(np.flatnonzero(kept)), case.new, case.new, tolerance_of(case, "weights")
+        weighted, case.fit_to_rows(np.flatnonzero(rows)), case.new, case.new, tolerance_of(case, "weights")
     )
 
 
 @cases("weights", having=takes_weights)
-def test_a_weight_of_two_is_the_repetition_of_the_row(name):
+def test_a_weight_of_two_equals_repetition_of_the_row(name):
     case = CASES[name]
     weights = 1 + np.arange(N_TRAINING) % 3 // 2
     weighted = case.fit(sample_weight=weights.astype(float))
@@ -287,17 +287,17 @@ LAYOUTS = {
 def test_the_layout_in_memory_does_not_matter_in_predictions(name):
     case = CASES[name]
     for convert in LAYOUTS.values():
-        assert_same(outputs(case.fitted, convert(case.new)), case.expected, SAME)
+        assert_same(outputs(case.fitted, convert(case.new)), case.expected, TOLERANCE)
 
 
 @pytest.mark.parametrize(
-    "layout", ["Fortran order", *(pytest.param(one, marks=pytest.mark.slow) for one in list(LAYOUTS)[1:])]
+    "layout", ["Fortran order", *(pytest.param(layout, marks=pytest.mark.slow) for layout in list(LAYOUTS)[1:])]
 )
 @cases("layout", data=("points", "distances"))
 def test_the_layout_in_memory_does_not_matter_in_a_fit(name, layout):
     case = CASES[name]
     model = case.fit(LAYOUTS[layout](case.training))
-    assert_same(outputs(model, case.new), case.expected, SAME)
+    assert_same(outputs(model, case.new), case.expected, TOLERANCE)
 
 
 @cases("single precision", data=("points",))
@@ -319,7 +319,7 @@ CONTAINERS = {
 def test_frames_of_all_libraries_give_the_results_of_arrays(name, container):
     case = CASES[name]
     model = case.fit(CONTAINERS[container](case.training))
-    assert_same(outputs(model, CONTAINERS[container](case.new)), case.expected, SAME)
+    assert_same(outputs(model, CONTAINERS[container](case.new)), case.expected, TOLERANCE)
 
 
 @pytest.mark.parametrize("container", ["polars", "pyarrow"])
@@ -333,7 +333,7 @@ def test_mixed_tables_of_all_libraries_give_the_same_results(name, container):
         return pl.from_arrow(arrow) if container == "polars" else arrow
 
     model = case.fit(convert(training))
-    assert_same(outputs(model, convert(new)), outputs(case.fit(training), new), SAME)
+    assert_same(outputs(model, convert(new)), outputs(case.fit(training), new), TOLERANCE)
 
 
 # Estimators as values
@@ -411,7 +411,7 @@ def test_two_threads_give_the_results_of_one(name):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # threads share filters, and undo those of each other
+@pytest.mark.filterwarnings("ignore")  # threads share warning filters, and reset those of each other
 @cases("threads")
 def test_two_fits_at_once_give_the_results_of_one(name):
     case = CASES[name]
@@ -446,7 +446,7 @@ def test_two_processes_give_the_bits_of_one(name):
     assert_same(outputs(model, case.new), case.expected)
 
 
-# Rows that nothing is known about
+# Rows without information
 
 
 def is_confident(partition):
@@ -474,7 +474,7 @@ def test_rows_of_missing_values_are_doubtful_or_rejected(name):
         assert_valid(partition)
         assert not is_confident(partition)[2]
         complete = partition_of(case.fitted, NEW_POINTS[4:6])
-        np.testing.assert_allclose(on_all_sets(partition)[:2], on_all_sets(complete), rtol=0, atol=SAME)
+        np.testing.assert_allclose(on_all_sets(partition)[:2], on_all_sets(complete), rtol=0, atol=TOLERANCE)
 
 
 def is_transformer(case):
@@ -491,7 +491,7 @@ def test_features_of_missing_values_are_missing_or_rejected(name):
 
 
 def test_the_labels_of_the_data_are_found():
-    """The data are easy: results that agree are not just equally wrong."""
+    """Check accuracy on easy data, so that equal results are not just equally wrong."""
     for name, case in CASES.items():
         if hasattr(case.fitted, "classes_"):
             assert (partition_of(case.fitted, case.training).to_hard() == TARGET).mean() > 0.9, name

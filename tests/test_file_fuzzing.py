@@ -1,4 +1,4 @@
-"""Some mutants of every kind of file, read in processes of their own; the benchmark of that name makes more."""
+"""Some mutants of every kind of file, read in separate processes; the benchmark of that name makes more."""
 
 import sys
 

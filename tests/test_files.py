@@ -1,4 +1,4 @@
-"""Files that are whole or not there, with the permissions that they had."""
+"""Files that are written completely or not at all, with unchanged permissions."""
 
 import os
 import stat
@@ -10,7 +10,7 @@ import pytest
 import evlearn
 from evlearn.blocks.targets import make_target
 from evlearn.cluster import ECM
-from evlearn.utils.files import is_inside, replacing, same_file
+from evlearn.utils.files import atomic_write, is_inside, same_file
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions are those of POSIX")
 
@@ -22,13 +22,13 @@ def mode(path):
 
 
 def write(path):
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(b"new")
 
 
 def fill_target(path):
     target = make_target(path, len(X), ["a", "b"], float)
-    target.put(0, X)
+    target.write_rows(0, X)
     target.finish()
 
 
@@ -40,7 +40,7 @@ def test_writing_over_a_file_keeps_its_permissions(tmp_path, before):
     write(path)
     assert path.read_bytes() != b"old"
     assert mode(path) == before
-    assert [one.name for one in tmp_path.iterdir()] == ["x.npy"]
+    assert [file.name for file in tmp_path.iterdir()] == ["x.npy"]
 
 
 def test_a_model_saved_over_a_private_file_stays_private(tmp_path):
@@ -74,8 +74,8 @@ def test_a_private_file_is_private_while_it_is_written(tmp_path):
     path = tmp_path / "x"
     path.write_text("old")
     path.chmod(0o600)
-    with replacing(path):
-        assert {mode(one) for one in tmp_path.iterdir()} == {0o600}
+    with atomic_write(path):
+        assert {mode(file) for file in tmp_path.iterdir()} == {0o600}
 
 
 def test_same_file_follows_links_and_compares_files_that_do_not_exist_yet(tmp_path, monkeypatch):
@@ -106,14 +106,14 @@ def test_is_inside_follows_links_to_the_folder_and_to_its_files(tmp_path):
     (tmp_path / "shortcut").symlink_to(folder)
     os.link(folder / "part=1" / "a.parquet", tmp_path / "hard.parquet")
     (tmp_path / "soft.parquet").symlink_to(folder / "part=1" / "a.parquet")
-    inside = (
+    contained = (
         "folder/new.parquet",
         "shortcut/new.parquet",
         "folder/part=1/a.parquet",
         "hard.parquet",
         "soft.parquet",
     )
-    for path in inside:
+    for path in contained:
         assert is_inside(tmp_path / path, folder), path
     for path in ("new.parquet", "folder.parquet", "folder"):
         assert not is_inside(tmp_path / path, folder), path

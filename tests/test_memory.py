@@ -1,4 +1,4 @@
-"""How much memory there is, as far as anybody says."""
+"""Amount of available memory, as reported by the system."""
 
 import os
 
@@ -11,36 +11,36 @@ MACHINE = "MemTotal:       24000000 kB\nMemFree:          300000 kB\nMemAvailabl
 
 
 @pytest.fixture
-def said(tmp_path, monkeypatch):
+def system(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "_MACHINE", tmp_path / "meminfo")
     monkeypatch.setattr(memory, "_CONTAINER", tmp_path)
     return tmp_path
 
 
-@pytest.mark.skipif(PHYSICAL is None, reason="nobody says it here")
-def test_no_more_is_available_than_there_is():
+@pytest.mark.skipif(PHYSICAL is None, reason="unknown on this system")
+def test_available_memory_is_at_most_the_physical_memory():
     assert 0 < memory.available_memory() <= PHYSICAL
 
 
-@pytest.mark.skipif(PHYSICAL is None, reason="nobody says it here")
-def test_all_is_taken_for_available_where_nobody_says_more(said):
+@pytest.mark.skipif(PHYSICAL is None, reason="unknown on this system")
+def test_physical_memory_is_the_fallback(system):
     assert memory.available_memory() == PHYSICAL
 
 
-def test_what_a_system_can_give_up_is_available(said):
-    (said / "meminfo").write_text(MACHINE)
+def test_reclaimable_memory_is_available(system):
+    (system / "meminfo").write_text(MACHINE)
     assert memory.available_memory() == 20_000_000 * 1024
 
 
-def test_a_container_has_what_it_may_take(said):
-    (said / "meminfo").write_text(MACHINE)
-    (said / "memory.max").write_text("2000000000\n")
-    (said / "memory.stat").write_text("anon 500000000\nfile 1400000000\n")
+def test_the_limit_of_a_container_applies(system):
+    (system / "meminfo").write_text(MACHINE)
+    (system / "memory.max").write_text("2000000000\n")
+    (system / "memory.stat").write_text("anon 500000000\nfile 1400000000\n")
     assert memory.available_memory() == 1_500_000_000
-    (said / "memory.max").write_text("max\n")
+    (system / "memory.max").write_text("max\n")
     assert memory.available_memory() == 20_000_000 * 1024
 
 
-def test_nothing_is_said_of_a_system_without_these_names(said, monkeypatch):
+def test_memory_is_unknown_without_sysconf(system, monkeypatch):
     monkeypatch.delattr(os, "sysconf", raising=False)
     assert memory.available_memory() is None

@@ -48,7 +48,7 @@ def path(tmp_path):
     return tmp_path / "model.json"
 
 
-def again(model, path):
+def reloaded(model, path):
     evlearn.save_model(model, path)
     return evlearn.load_model(path)
 
@@ -62,7 +62,7 @@ def quietly(model, *data):
 def test_soft_labels_are_kept(path):
     soft = CredalPartition.from_fuzzy(np.random.default_rng(0).dirichlet(np.ones(3), size=len(X)))
     model = EvidentialKNNClassifier().fit(X, soft)
-    assert again(model, path).predict_mass(NEW) == model.predict_mass(NEW)
+    assert reloaded(model, path).predict_mass(NEW) == model.predict_mass(NEW)
 
 
 @pytest.mark.slow
@@ -72,7 +72,7 @@ def test_a_network_is_kept_as_numbers(path):
 
     for options in ({}, {"network": [7, 5], "dtype": "float32", "standardize": False}):
         model = quietly(NNEVCLUS(3, max_iter=5, random_state=0, **options), X)
-        assert again(model, path).predict_mass(NEW) == model.predict_mass(NEW)
+        assert reloaded(model, path).predict_mass(NEW) == model.predict_mass(NEW)
     with pytest.raises(TypeError, match=r"OneClassSVM.*use joblib.dump"):
         evlearn.save_model(quietly(NNEVCLUS(3, max_iter=2, outlier_model="svm", random_state=0), X), path)
 
@@ -101,7 +101,7 @@ def customers(n, seed):
 
 
 TABLE, LATER = customers(150, 0), customers(60, 1)
-LATER.iloc[0, 2] = "a city that nobody has seen"
+LATER.iloc[0, 2] = "an unseen city"
 NUMBERS = ["income", "age", "visits"]
 ENCODERS = {
     "mean, one hot": make_column_transformer(
@@ -118,7 +118,7 @@ ENCODERS = {
             ["city"],
         ),
     ),
-    "neighbours, ordinal": make_column_transformer(
+    "neighbors, ordinal": make_column_transformer(
         (make_pipeline(KNNImputer(n_neighbors=3), MinMaxScaler()), NUMBERS),
         (
             make_pipeline(
@@ -153,18 +153,18 @@ ENCODERS = {
 @pytest.mark.parametrize("missing", ["impute", "keep"])
 def test_an_encoder_of_tables_is_kept(missing, path):
     encoder = TableEncoder(missing=missing, drop=["member"], weights={"age": 2.0}).fit(TABLE)
-    loaded = again(encoder, path)
+    loaded = reloaded(encoder, path)
     assert np.array_equal(loaded.transform(LATER), encoder.transform(LATER), equal_nan=True)
     assert loaded.describe() == encoder.describe()
     assert loaded.get_params() == encoder.get_params()
     pipeline = make_pipeline(TableEncoder(missing="impute"), CCM(3, random_state=0)).fit(TABLE)
-    assert evlearn.predict_mass(again(pipeline, path), LATER) == evlearn.predict_mass(pipeline, LATER)
+    assert evlearn.predict_mass(reloaded(pipeline, path), LATER) == evlearn.predict_mass(pipeline, LATER)
 
 
 def test_dissimilarities_of_tables_are_kept(path):
     model = make_pipeline(GowerDistances(weights={"age": 2}), EVCLUS(3, metric="precomputed", random_state=0))
     model.fit(TABLE)
-    assert evlearn.predict_mass(again(model, path), LATER) == evlearn.predict_mass(model, LATER)
+    assert evlearn.predict_mass(reloaded(model, path), LATER) == evlearn.predict_mass(model, LATER)
 
 
 @pytest.mark.filterwarnings("ignore:Found unknown categories")
@@ -173,7 +173,7 @@ def test_dissimilarities_of_tables_are_kept(path):
 def test_a_pipeline_from_a_raw_table_is_kept(name, last, path):
     target = np.digitize(TABLE["visits"], [3, 6])
     pipeline = quietly(make_pipeline(ENCODERS[name], PCA(2), last), TABLE, target)
-    loaded = again(pipeline, path)
+    loaded = reloaded(pipeline, path)
     expected = evlearn.predict_mass(pipeline, LATER)
     assert evlearn.predict_mass(loaded, LATER) == expected
     assert expected.sample_index.equals(LATER.index)
@@ -181,48 +181,48 @@ def test_a_pipeline_from_a_raw_table_is_kept(name, last, path):
     assert list(loaded.feature_names_in_) == list(TABLE.columns)
 
 
-def test_frames_between_steps_are_no_obstacle(path):
+def test_frames_between_steps_are_supported(path):
     pipeline = make_pipeline(SimpleImputer(), StandardScaler(), ECM(3, random_state=0)).set_output(
         transform="pandas"
     )
     pipeline.fit(TABLE[NUMBERS])
-    found = evlearn.predict_mass(again(pipeline, path), LATER[NUMBERS])
-    assert np.array_equal(found.masses, evlearn.predict_mass(pipeline, LATER[NUMBERS]).masses)
+    partition = evlearn.predict_mass(reloaded(pipeline, path), LATER[NUMBERS])
+    assert np.array_equal(partition.masses, evlearn.predict_mass(pipeline, LATER[NUMBERS]).masses)
 
 
-def test_steps_that_pass_everything_on_are_kept(path):
+def test_passthrough_steps_are_kept(path):
     pipeline = make_pipeline(StandardScaler(), "passthrough", ECM(3, random_state=0)).fit(X)
-    loaded = again(pipeline, path)
+    loaded = reloaded(pipeline, path)
     assert list(loaded.named_steps) == list(pipeline.named_steps)
     assert np.array_equal(loaded.predict(NEW), pipeline.predict(NEW))
 
 
-def test_of_a_search_the_best_estimator_is_kept(path):
+def test_the_best_estimator_of_a_search_is_kept(path):
     search = GridSearchCV(EvidentialKNNClassifier(), {"n_neighbors": [3, 5]}, cv=2).fit(X, y)
-    loaded = again(search, path)
+    loaded = reloaded(search, path)
     assert type(loaded) is EvidentialKNNClassifier
     assert np.array_equal(loaded.predict(NEW), search.predict(NEW))
 
 
-def test_large_arrays_are_beside_the_file_and_belong_to_it(path):
+def test_large_arrays_are_in_an_archive_that_belongs_to_the_file(path):
     data = np.random.default_rng(0).normal(size=(3000, 40))
     model = EvidentialKNNClassifier(optimize=False).fit(data, np.arange(3000) % 3)
-    loaded = again(model, path)
+    loaded = reloaded(model, path)
     assert loaded.predict_mass(data[:20]) == model.predict_mass(data[:20])
     assert path.stat().st_size < 200_000
-    beside = path.with_suffix(".npz")
-    assert beside.stat().st_size < 1_000_000 + 8 * data.size
+    archive = path.with_suffix(".npz")
+    assert archive.stat().st_size < 1_000_000 + 8 * data.size
     other = path.with_name("other.json")
     evlearn.save_model(EvidentialKNNClassifier(optimize=False).fit(data + 1, np.arange(3000) % 3), other)
-    other.with_suffix(".npz").replace(beside)
+    other.with_suffix(".npz").replace(archive)
     with pytest.raises(ValueError, match=r"model.npz belongs to another model"):
         evlearn.load_model(path)
-    beside.unlink()
-    with pytest.raises(ValueError, match=r"its large arrays are in model.npz, which is not beside it"):
+    archive.unlink()
+    with pytest.raises(ValueError, match=r"its large arrays are in model.npz, which is not in the same folder"):
         evlearn.load_model(path)
 
 
-REFUSED = {
+REJECTED = {
     "a function": (make_pipeline(FunctionTransformer(np.abs), ECM(2)), "got FunctionTransformer"),
     "rare categories": (
         make_pipeline(OneHotEncoder(min_frequency=2, handle_unknown="ignore", sparse_output=False), ECM(2)),
@@ -239,9 +239,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_a_file_cannot_hold_is_refused_with_a_way_out(name, path):
-    model, reason = REFUSED[name]
+@pytest.mark.parametrize("name", REJECTED)
+def test_unsupported_objects_are_refused_with_a_remedy(name, path):
+    model, reason = REJECTED[name]
     with pytest.raises(TypeError, match=rf"{reason}.*use joblib.dump"):
         evlearn.save_model(quietly(model, X.round(), y), path)
     assert not path.exists()
@@ -265,13 +265,13 @@ def test_every_public_estimator_has_files(name):
 def test_all_that_a_fit_learns_is_written_or_about_the_training_set(name):
     model = CASES[name].fitted
     contents = model_contents.ESTIMATORS[type(model).__name__]
-    known = {*contents.required, *contents.others, *model_contents.OF_TRAINING_OBJECTS, *model.get_params()}
-    of_members = {"clusterers_", "partitions_", "estimator_"}  # made again, or about the training set
+    names = {*contents.required, *contents.others, *model_contents.TRAINING_SAMPLE_ATTRIBUTES, *model.get_params()}
+    of_members = {"clusterers_", "partitions_", "estimator_"}  # recomputed, or about the training set
     of_samples = {"p_values_", "outlier_p_values_", "doubt_"}
-    assert vars(model).keys() <= known | of_members | of_samples
+    assert vars(model).keys() <= names | of_members | of_samples
 
 
-# What others may write
+# Files of other programs
 
 
 def changed(path, change):
@@ -285,22 +285,22 @@ def part(document, name):
         if key == name:
             return value
         if isinstance(value, (dict, list)):
-            found = part(value, name)
-            if found is not None:
-                return found
+            match = part(value, name)
+            if match is not None:
+                return match
     return None
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda d: part(d, "transformers")[0].__setitem__(2, ["income"]), "not for as many columns"),
+        (lambda d: part(d, "transformers")[0].__setitem__(2, ["income"]), "does not match its number of columns"),
         (lambda d: part(d, "transformers")[0].__setitem__(2, ["income", "age", "nobody"]), "cannot|nobody|broken"),
-        (lambda d: part(d, "transformers")[1].__setitem__(0, part(d, "transformers")[0][0]), "names of their own"),
+        (lambda d: part(d, "transformers")[1].__setitem__(0, part(d, "transformers")[0][0]), "different names"),
         (lambda d: part(d, "transformers")[1].__setitem__(1, "run"), "one of"),
         (lambda d: part(d, "transformers")[1][1]["estimator"].update({"class": "Popen"}), "its class is 'Popen'"),
-        (lambda d: part(d, "categories_").__setitem__(0, {"objects": []}), "some for each feature"),
-        (lambda d: part(d, "categories_").append({"objects": ["x"]}), "some for each feature"),
+        (lambda d: part(d, "categories_").__setitem__(0, {"objects": []}), "at least one category per feature"),
+        (lambda d: part(d, "categories_").append({"objects": ["x"]}), "at least one category per feature"),
         (lambda d: part(d, "statistics_")["array"].update(shape=[2], values=[1.0, 2.0]), "must have shape"),
         (lambda d: d["steps"][0]["learned"].update(n_features_in_=10**7), "too large"),
         (lambda d: d["steps"][0]["learned"].update(n_features_in_=3), "a name for each feature"),
@@ -308,10 +308,10 @@ def part(document, name):
             lambda d: d["steps"][1]["parameters"].update(metric={"estimator": {"class": "KMeans"}}),
             "names the class",
         ),
-        (lambda d: d.update(beside="0" * 64), "which is not beside it"),
+        (lambda d: d.update(beside="0" * 64), "which is not in the same folder"),
     ],
 )
-def test_a_table_that_does_not_fit_together_is_refused(change, reason, path):
+def test_an_inconsistent_table_is_refused(change, reason, path):
     evlearn.save_model(make_pipeline(ENCODERS["mean, one hot"], CCM(3, random_state=0)).fit(TABLE), path)
     changed(path, change)
     with pytest.raises(ValueError, match=rf"^model.json is not a model that can be read: .*({reason})"):

@@ -1,4 +1,4 @@
-"""ONNX models, run by onnxruntime, say what the estimators say."""
+"""ONNX models in onnxruntime return the results of the estimators."""
 
 import json
 import subprocess
@@ -27,6 +27,7 @@ from evlearn.belief import FocalSets
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
 from evlearn.cluster import BPEC, CCM, ECM, EVCLUS, MergedMixture
 from evlearn.mixture import ParsimoniousGaussianMixture
+from evlearn.utils.switches import with_switches
 
 X, Y = make_blobs(200, n_features=3, centers=3, cluster_std=2.5, random_state=0)
 TEXT = np.array(["oak", "élm", "the ash"])[Y]
@@ -52,16 +53,19 @@ CLUSTERERS = {
     "merged mixture": MergedMixture(3, component_numbers=4, random_state=0),
     "merged into one": MergedMixture(1, component_numbers=2, random_state=0),
     "scaled": make_pipeline(StandardScaler(), ECM(3, random_state=0)),
-    "not centred": make_pipeline(StandardScaler(with_mean=False), "passthrough", CCM(3, random_state=0)),
+    "not centered": make_pipeline(StandardScaler(with_mean=False), "passthrough", CCM(3, random_state=0)),
     "scaled mixture": make_pipeline(StandardScaler(), MergedMixture(3, component_numbers=3, random_state=0)),
 }
 CLASSIFIERS = {
-    "neighbours": (EvidentialKNNClassifier(), Y),
-    "more neighbours than samples": (EvidentialKNNClassifier(500, alpha=0.1), Y),
-    "neighbours with soft labels": (EvidentialKNNClassifier(7, alpha=0.9), SOFT),
-    "neighbours with text": (make_pipeline(StandardScaler(), EvidentialKNNClassifier(5)), TEXT),
+    "neighbors": (EvidentialKNNClassifier(), Y),
+    "more neighbors than samples": (EvidentialKNNClassifier(500, alpha=0.1), Y),
+    "neighbors with soft labels": (EvidentialKNNClassifier(7, alpha=0.9), SOFT),
+    "neighbors with text": (make_pipeline(StandardScaler(), EvidentialKNNClassifier(5)), TEXT),
     "prototypes": (EvidentialNeuralClassifier(random_state=0), Y - 1),
-    "prototypes, not standardized": (EvidentialNeuralClassifier(12, standardize=False, random_state=0), TEXT),
+    "prototypes, not standardized": (
+        with_switches(EvidentialNeuralClassifier(12, random_state=0), standardize=False),
+        TEXT,
+    ),
     "for and against": (EvidentialRBFClassifier(random_state=0), TEXT),
     "for and against, two classes": (EvidentialRBFClassifier(3, random_state=0), (Y > 0)),
     "for and against, many classes": (
@@ -83,14 +87,14 @@ def session_of(model, **options):
 
 
 def rows_to_ask(model):
-    """Rows of the data, between and on them, and farther and farther away."""
+    """Return rows of the data, centers, points between them, and increasingly distant points."""
     last = model[-1] if hasattr(model, "steps") else model
     random = np.random.default_rng(0)
     centers = getattr(last, "cluster_centers_", X[:4])
-    between = (centers[:, None] + centers[None]).reshape(-1, 3) / 2
+    midpoints = (centers[:, None] + centers[None]).reshape(-1, 3) / 2
     away = X[:150] + random.normal(size=(150, 3)) * 10.0 ** random.uniform(-3, 12, size=(150, 1))
-    far = random.normal(size=(50, 3)) * 10.0 ** random.integers(10, 145, size=(50, 1))
-    return np.vstack([X, centers, between, away, far])
+    extreme = random.normal(size=(50, 3)) * 10.0 ** random.integers(10, 145, size=(50, 1))
+    return np.vstack([X, centers, midpoints, away, extreme])
 
 
 def check(model, rows, *, level=0.6, atol=1e-12):
@@ -99,18 +103,18 @@ def check(model, rows, *, level=0.6, atol=1e-12):
     np.testing.assert_allclose(masses, partition.masses, rtol=0, atol=atol)
     plausibilities = np.sort(partition.to_possibilistic(), axis=1)
     clear = np.ones(len(rows), dtype=bool)
-    if plausibilities.shape[1] > 1:  # of two that are as good as equal, either may be named
+    if plausibilities.shape[1] > 1:  # nearly equal clusters may be exchanged
         clear = plausibilities[:, -1] > plausibilities[:, -2] * (1 + 1e-5)
     assert clear.any()
     np.testing.assert_array_equal(label[clear], model.predict(rows)[clear])
-    said = partition.verdict(level)
-    words = np.select([said.sure, said.torn], ["sure", "torn"], "outlier")
+    assignment = partition.verdict(level)
+    words = np.select([assignment.sure, assignment.torn], ["sure", "torn"], "outlier")
     np.testing.assert_array_equal(verdict[clear], words[clear])
     return partition
 
 
 @pytest.mark.parametrize("name", CLUSTERERS)
-def test_onnxruntime_says_what_a_clusterer_says(name):
+def test_onnxruntime_returns_the_results_of_a_clusterer(name):
     model = fitted(CLUSTERERS[name])
     # Probabilities of merged components are kept in single precision.
     atol = 1e-7 if "merged" in name or name == "scaled mixture" else 1e-12
@@ -120,13 +124,13 @@ def test_onnxruntime_says_what_a_clusterer_says(name):
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_onnxruntime_says_what_a_classifier_says(name):
+def test_onnxruntime_returns_the_results_of_a_classifier(name):
     model, labels = CLASSIFIERS[name]
     check(fitted(model, labels), rows_to_ask(model))
 
 
 @pytest.mark.parametrize("labels", [Y, SOFT], ids=["crisp", "soft"])
-def test_neighbours_count_by_their_weights(labels):
+def test_neighbors_count_by_their_weights(labels):
     model = fitted(EvidentialKNNClassifier(6, alpha=0.8), labels, sample_weight=WEIGHTS)
     check(model, rows_to_ask(model))
     check(fitted(EvidentialKNNClassifier(2000, alpha=0.1), labels, sample_weight=WEIGHTS), X)
@@ -136,11 +140,11 @@ def test_labels_may_be_mass_functions_on_some_sets():
     masses = np.zeros((200, 4))
     masses[np.arange(200), 1 + (Y > 0)] = 0.7
     masses[:, 3] = 0.3
-    given = CredalPartition(masses, FocalSets([[], [0], [1, 2], [0, 1, 2]], 3))
-    check(fitted(EvidentialKNNClassifier(9, alpha=0.9), given), rows_to_ask(None))
+    partition = CredalPartition(masses, FocalSets([[], [0], [1, 2], [0, 1, 2]], 3))
+    check(fitted(EvidentialKNNClassifier(9, alpha=0.9), partition), rows_to_ask(None))
 
 
-def test_of_equally_distant_neighbours_the_first_are_taken():
+def test_of_equally_distant_neighbors_the_first_are_taken():
     grid = np.array([[i, j] for i in range(8) for j in range(8)], dtype=float)
     labels = np.random.default_rng(0).integers(3, size=64)
     model = EvidentialKNNClassifier(3, alpha=0.9).fit(grid, labels)
@@ -157,7 +161,7 @@ def test_of_equally_distant_neighbours_the_first_are_taken():
     st.integers(0, 2**31 - 1),
 )
 @settings(max_examples=8, deadline=None)
-def test_it_does_so_for_prototypes_of_any_kind_in_any_unit(
+def test_prototypes_of_any_kind_and_unit_are_supported(
     n_clusters, n_features, focal_sets, metric, beta, unit, seed
 ):
     random = np.random.default_rng(seed)
@@ -176,7 +180,7 @@ def test_it_does_so_for_prototypes_of_any_kind_in_any_unit(
     st.integers(0, 2**31 - 1),
 )
 @settings(max_examples=8, deadline=None)
-def test_it_does_so_for_classifiers_in_any_unit(n_classes, n_features, model, unit, seed):
+def test_classifiers_in_any_unit_are_supported(n_classes, n_features, model, unit, seed):
     random = np.random.default_rng(seed)
     labels = np.arange(60) % n_classes
     rows = (random.normal(size=(60, n_features)) + labels[:, None]) * 10.0**unit
@@ -193,7 +197,7 @@ MODELS = {
     "ECM": fitted(ECM(3, random_state=0)),
     "no outliers": fitted(ECM(3, delta=np.inf, random_state=0)),
     "mixture": fitted(MergedMixture(3, component_numbers=3, random_state=0)),
-    "neighbours": fitted(EvidentialKNNClassifier(5), Y),
+    "neighbors": fitted(EvidentialKNNClassifier(5), Y),
     "prototypes": fitted(EvidentialNeuralClassifier(9, random_state=0), TEXT),
     "scaled": fitted(make_pipeline(StandardScaler(), EvidentialRBFClassifier(3, random_state=0)), Y - 2),
 }
@@ -202,7 +206,7 @@ NOWHERE = {"prototypes": "", "scaled": -3}
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", MODELS)
-def test_what_is_missing_or_no_number_has_no_answer(name, value):
+def test_missing_and_invalid_values_have_no_result(name, value):
     session = session_of(MODELS[name])
     rows = np.tile(X[:1], (5, 1))
     rows[[1, 2, 3], [0, 1, 2]] = value
@@ -213,11 +217,11 @@ def test_what_is_missing_or_no_number_has_no_answer(name, value):
     assert set(verdict[1:4]) == {""}
     others = session.run(None, {"X": rows[[0, 4]]})
     np.testing.assert_allclose(masses[[0, 4]], others[0], rtol=1e-12)
-    assert [label[[0, 4]].tolist(), verdict[[0, 4]].tolist()] == [one.tolist() for one in others[1:]]
+    assert [label[[0, 4]].tolist(), verdict[[0, 4]].tolist()] == [values.tolist() for values in others[1:]]
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_numbers_that_an_estimator_refuses_have_no_answer(name):
+def test_numbers_that_an_estimator_refuses_have_no_result(name):
     rows = np.full((1, 3), 1e200)
     masses, _, verdict = session_of(MODELS[name]).run(None, {"X": rows})
     try:
@@ -232,16 +236,16 @@ def test_numbers_that_an_estimator_refuses_have_no_answer(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_there_may_be_one_row_none_or_many(name):
     session = session_of(MODELS[name])
-    many = session.run(None, {"X": X})
-    n_sets = many[0].shape[1]
-    none = session.run(None, {"X": X[:0]})
-    assert [one.shape for one in none] == [(0, n_sets), (0,), (0,)]
+    results = session.run(None, {"X": X})
+    n_sets = results[0].shape[1]
+    empty = session.run(None, {"X": X[:0]})
+    assert [values.shape for values in empty] == [(0, n_sets), (0,), (0,)]
     for i in (0, 77):
-        for all_rows, one in zip(many, session.run(None, {"X": X[i : i + 1]}), strict=True):
-            if one.dtype == np.float64:
-                np.testing.assert_allclose(one[0], all_rows[i], rtol=1e-12, atol=1e-15)
+        for all_rows, single in zip(results, session.run(None, {"X": X[i : i + 1]}), strict=True):
+            if single.dtype == np.float64:
+                np.testing.assert_allclose(single[0], all_rows[i], rtol=1e-12, atol=1e-15)
             else:
-                assert one[0] == all_rows[i]
+                assert single[0] == all_rows[i]
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -265,15 +269,23 @@ def torch():
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"outlier_model": "svm"}, {"outlier_model": "svm", "outlier_link": "paper"}, {"standardize": False}],
-    ids=["plain", "outliers", "outliers as in the paper", "not standardized"],
+    [{}, {"outlier_model": "svm"}, {"standardize": False}],
+    ids=["plain", "outliers", "not standardized"],
 )
-def test_onnxruntime_says_what_a_network_says(torch, options):
+def test_onnxruntime_returns_the_results_of_a_network(torch, options):
     from evlearn.neural import NNEVCLUS
 
     model = fitted(NNEVCLUS(3, max_iter=30, random_state=0, **options))
     check(model, rows_to_ask(model), atol=1e-11)  # exponents of large weights
     check(fitted(make_pipeline(StandardScaler(), NNEVCLUS(3, max_iter=5, random_state=0))), X)
+
+
+def test_onnxruntime_returns_the_results_of_a_network_with_outliers_as_in_the_paper(torch):
+    from evlearn.neural import NNEVCLUS
+
+    model = NNEVCLUS(3, max_iter=30, outlier_model="svm", random_state=0)
+    model = fitted(with_switches(model, outlier_link="paper"))
+    check(model, rows_to_ask(model), atol=1e-11)
 
 
 def test_networks_in_single_precision_are_computed_in_double(torch):
@@ -299,7 +311,7 @@ def test_networks_of_the_user_are_written_if_their_layers_are_known(torch):
     unknown = nn.Sequential(nn.Linear(3, 5), nn.GELU())
     model = fitted(NNEVCLUS(3, network=unknown, max_iter=2, random_state=0))
     with pytest.raises(
-        ValueError, match=r"networks of Linear, ReLU, .* got a GELU; export network_ with torch.onnx"
+        ValueError, match=r"networks of Linear, ReLU, .* got GELU; export network_ with torch.onnx"
     ):
         to_onnx(model)
 
@@ -318,7 +330,7 @@ def test_other_outlier_models_are_refused(torch, outlier_model):
 # The model
 
 
-def test_the_model_says_what_its_columns_are():
+def test_the_model_describes_its_columns():
     frame = pd.DataFrame(X, columns=["a", "b", "ç"])
     model = make_pipeline(StandardScaler(), EvidentialKNNClassifier(5)).fit(frame, TEXT)
     session = session_of(model)
@@ -330,9 +342,9 @@ def test_the_model_says_what_its_columns_are():
         "frame": ["oak", "the ash", "élm"],
         "focal_sets": [[], ["oak"], ["the ash"], ["élm"], ["oak", "the ash", "élm"]],
     }
-    (given,) = session.get_inputs()
-    assert (given.name, given.type, given.shape) == ("X", "tensor(double)", ["n_samples", 3])
-    assert [(one.name, one.type) for one in session.get_outputs()] == [
+    (entry,) = session.get_inputs()
+    assert (entry.name, entry.type, entry.shape) == ("X", "tensor(double)", ["n_samples", 3])
+    assert [(output.name, output.type) for output in session.get_outputs()] == [
         ("masses", "tensor(double)"),
         ("label", "tensor(string)"),
         ("verdict", "tensor(string)"),
@@ -340,13 +352,13 @@ def test_the_model_says_what_its_columns_are():
 
 
 def test_standard_operators_are_enough_and_files_are_small():
-    written = to_onnx(MODELS["ECM"])
-    assert len(written) < 10_000
-    model = onnx.load_from_string(written)
-    assert [(one.domain, one.version) for one in model.opset_import] == [("", 17)]
+    exported = to_onnx(MODELS["ECM"])
+    assert len(exported) < 10_000
+    model = onnx.load_from_string(exported)
+    assert [(opset.domain, opset.version) for opset in model.opset_import] == [("", 17)]
     assert model.producer_name == "evidential-learn"
     n_numbers = 200 * 3 + 200  # the training samples and their classes
-    assert 8 * n_numbers < len(to_onnx(MODELS["neighbours"])) < 8 * n_numbers + 10_000
+    assert 8 * n_numbers < len(to_onnx(MODELS["neighbors"])) < 8 * n_numbers + 10_000
 
 
 def test_a_loaded_model_is_written_as_the_fitted_one(tmp_path):
@@ -360,15 +372,20 @@ def test_the_best_of_a_search_is_written():
     check(search, X)
 
 
-# What cannot be written
+# Unsupported models
 
 
 @pytest.mark.parametrize(
     ("model", "labels", "options", "message"),
     [
-        (EVCLUS(3), [], {}, r"to_onnx writes ECM, CCM, BPEC, .*, got EVCLUS with metric='euclidean'; score with"),
-        (make_pipeline(PCA(2), ECM(3)), [], {}, "a StandardScaler before the last step and nothing else, got PCA"),
-        (make_pipeline(MinMaxScaler(), ECM(3)), [], {}, "and nothing else, got MinMaxScaler"),
+        (
+            EVCLUS(3),
+            [],
+            {},
+            r"to_onnx supports ECM, CCM, BPEC, .*, got EVCLUS with metric='euclidean'; score with",
+        ),
+        (make_pipeline(PCA(2), ECM(3)), [], {}, "only a StandardScaler before the last step, got PCA"),
+        (make_pipeline(MinMaxScaler(), ECM(3)), [], {}, "before the last step, got MinMaxScaler"),
         (
             EvidentialKNNClassifier(5, metric="manhattan"),
             [Y],
@@ -385,7 +402,7 @@ def test_the_best_of_a_search_is_written():
         ),
     ],
 )
-def test_what_cannot_be_written_is_refused_with_a_reason(model, labels, options, message):
+def test_unsupported_models_are_refused_with_a_reason(model, labels, options, message):
     with pytest.raises(ValueError, match=message):
         to_onnx(fitted(model, *labels), **options)
 
@@ -402,11 +419,11 @@ def test_an_estimator_must_be_fitted_and_of_a_class_that_is_known():
 
 
 @pytest.mark.slow
-def test_without_onnx_it_says_what_to_install():
+def test_missing_onnx_is_named():
     code = (
         "import sys; sys.modules['onnx'] = None\n"
         "import evlearn; from evlearn.cluster import ECM\n"
         "try:\n    evlearn.to_onnx(ECM())\nexcept ImportError as error:\n    print(error)"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said == "to_onnx needs the package onnx; install it with `pip install 'evidential-learn[onnx]'`.\n"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output == "to_onnx needs the package onnx; install it with `pip install 'evidential-learn[onnx]'`.\n"

@@ -1,4 +1,4 @@
-"""Queries, run by a real database, say what the model says."""
+"""SQL queries in databases return the results of the model."""
 
 import io
 import os
@@ -34,7 +34,7 @@ NAMES = ["a", "b", "c"]
 
 
 def ask(query, rows, names, **tables):
-    """The answer of DuckDB for rows in a table, as a frame in their order."""
+    """Return the result of DuckDB for rows in a table, as a frame in their order."""
     with duckdb.connect() as database:
         frame = pd.DataFrame(rows, columns=names).assign(id=np.arange(len(rows)))
         database.register("rows", frame)
@@ -46,24 +46,24 @@ def ask(query, rows, names, **tables):
 
 def check(model, rows, *, level=0.6):
     names = [f"f{i}" for i in range(rows.shape[1])]
-    found = ask(to_sql(model, "given", key="id", features=names, level=level), rows, names)
+    result = ask(to_sql(model, "given", key="id", features=names, level=level), rows, names)
     partition = evlearn.predict_mass(model, rows)
-    masses = found[[name for name in found if name.startswith("mass_")]].to_numpy()
+    masses = result[[name for name in result if name.startswith("mass_")]].to_numpy()
     np.testing.assert_allclose(masses, partition.masses, rtol=1e-9, atol=1e-12)
     numbers = range(partition.n_clusters)
-    plausibilities = found[[f"plausibility_{k}" for k in numbers]].to_numpy()
+    plausibilities = result[[f"plausibility_{k}" for k in numbers]].to_numpy()
     np.testing.assert_allclose(
         plausibilities, belief.contour(partition.masses, partition.focal_sets), rtol=1e-9, atol=1e-12
     )
     single = partition.masses[:, partition.focal_sets.singleton_positions]
-    np.testing.assert_allclose(found[[f"belief_{k}" for k in numbers]], single, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(result[[f"belief_{k}" for k in numbers]], single, rtol=1e-9, atol=1e-12)
     clear = np.sort(plausibilities, axis=1)
     clear = np.ones(len(rows), bool) if clear.shape[1] < 2 else clear[:, -1] > clear[:, -2] * (1 + 1e-5)
-    np.testing.assert_array_equal(found["cluster_number"][clear], partition.to_hard()[clear])
+    np.testing.assert_array_equal(result["cluster_number"][clear], partition.to_hard()[clear])
     verdict = partition.verdict(level)
-    said = np.select([verdict.sure, verdict.torn], ["sure", "torn"], "outlier")
-    np.testing.assert_array_equal(found["verdict"][clear], said[clear])
-    return found, partition
+    expected = np.select([verdict.sure, verdict.torn], ["sure", "torn"], "outlier")
+    np.testing.assert_array_equal(result["verdict"][clear], expected[clear])
+    return result, partition
 
 
 MODELS = {
@@ -78,7 +78,7 @@ MODELS = {
     "some sets": ECM(4, focal_sets=FocalSets([[0], [1], [2], [3], [0, 1, 3]], 4), random_state=0),
     "one cluster": ECM(1, random_state=0),
     "scaled": make_pipeline(StandardScaler(), ECM(4, random_state=0)),
-    "not centred": make_pipeline(StandardScaler(with_mean=False), CCM(4, random_state=0)),
+    "not centered": make_pipeline(StandardScaler(with_mean=False), CCM(4, random_state=0)),
     "not scaled": make_pipeline(StandardScaler(with_std=False), CCM(4, random_state=0)),
 }
 
@@ -90,15 +90,15 @@ def fitted(request):
         return MODELS[request.param].fit(X)
 
 
-def test_the_database_says_what_the_model_says(fitted):
+def test_the_database_returns_the_results_of_the_model(fitted):
     last = fitted[-1] if hasattr(fitted, "steps") else fitted
     centers = (
         fitted[0].inverse_transform(last.cluster_centers_) if hasattr(fitted, "steps") else last.cluster_centers_
     )
-    between = (centers[:, None] + centers[None]).reshape(-1, 3) / 2
+    midpoints = (centers[:, None] + centers[None]).reshape(-1, 3) / 2
     random = np.random.default_rng(0)
-    far = random.normal(size=(60, 3)) * 10.0 ** random.integers(0, 300, size=(60, 1))
-    check(fitted, np.vstack([X, centers, between, np.clip(far, -1e300, 1e300)]))
+    extreme = random.normal(size=(60, 3)) * 10.0 ** random.integers(0, 300, size=(60, 1))
+    check(fitted, np.vstack([X, centers, midpoints, np.clip(extreme, -1e300, 1e300)]))
     check(fitted, X, level=1.0)
     check(fitted, X, level=0.3)
 
@@ -112,7 +112,7 @@ def test_the_database_says_what_the_model_says(fitted):
     st.integers(0, 2**31 - 1),
 )
 @settings(max_examples=8, deadline=None)
-def test_it_does_so_for_any_model_in_any_unit(n_clusters, n_features, focal_sets, beta, unit, seed):
+def test_models_in_any_unit_are_supported(n_clusters, n_features, focal_sets, beta, unit, seed):
     random = np.random.default_rng(seed)
     rows = (random.normal(size=(60, n_features)) + 5 * random.integers(0, 3, size=(60, 1))) * 10.0**unit
     with warnings.catch_warnings():
@@ -123,7 +123,7 @@ def test_it_does_so_for_any_model_in_any_unit(n_clusters, n_features, focal_sets
 
 @pytest.mark.parametrize("value", ["NULL", "'NaN'::DOUBLE", "'Infinity'::DOUBLE", "'-Infinity'::DOUBLE"])
 @pytest.mark.parametrize("name", ["ECM", "full", "no outliers", "one cluster", "scaled"])
-def test_what_is_missing_or_no_number_has_no_answer(value, name):
+def test_missing_and_invalid_values_have_no_result(value, name):
     model = MODELS[name].fit(X)
     query = to_sql(model, "holes", key="id", features=NAMES)
     with duckdb.connect() as database:
@@ -133,8 +133,8 @@ def test_what_is_missing_or_no_number_has_no_answer(value, name):
             database.execute(
                 f"CREATE OR REPLACE TABLE holes AS SELECT 7 AS id, {row[0]} a, {row[1]} b, {row[2]} c"
             )
-            (found,) = database.sql(query).fetchall()
-            assert found == (7, *[None] * (len(found) - 1))
+            (result,) = database.sql(query).fetchall()
+            assert result == (7, *[None] * (len(result) - 1))
 
 
 def test_numbers_of_any_type_are_computed_in_double_precision():
@@ -148,8 +148,8 @@ def test_numbers_of_any_type_are_computed_in_double_precision():
             database.register("rows", rows)
             cast = ", ".join(f"CAST({name} AS {dtype}) AS {name}" for name in NAMES)
             database.execute(f'CREATE TABLE "given" AS SELECT row_number() OVER () AS id, {cast} FROM rows')
-            found = database.sql(f"SELECT * FROM ({query}) AS found ORDER BY id").df()
-        np.testing.assert_allclose(found["mass_0"], expected[:, 1], rtol=1e-9, atol=1e-12)
+            result = database.sql(f"SELECT * FROM ({query}) AS found ORDER BY id").df()
+        np.testing.assert_allclose(result["mass_0"], expected[:, 1], rtol=1e-9, atol=1e-12)
 
 
 # Names
@@ -166,9 +166,9 @@ def test_names_may_be_anything(name):
         database.register("rows", rows)
         database.execute(f"CREATE TABLE {quoted} AS SELECT * FROM rows")
         query = to_sql(model, name, key=name + "k", features=[name, "b", "c"])
-        found = database.sql(query).df().sort_values(name + "k")
+        result = database.sql(query).df().sort_values(name + "k")
         assert database.sql("SELECT count(*) FROM duckdb_tables()").fetchall() == [(1,)]
-    np.testing.assert_allclose(found["mass_0"], model.masses_[:, 1], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(result["mass_0"], model.masses_[:, 1], rtol=1e-9, atol=1e-12)
 
 
 def test_a_frame_gives_the_names_and_a_table_may_have_a_schema():
@@ -181,11 +181,11 @@ def test_a_frame_gives_the_names_and_a_table_may_have_a_schema():
         database.execute("CREATE SCHEMA sales")
         database.execute("CREATE TABLE sales.customers AS SELECT * FROM rows")
         database.execute(f"CREATE VIEW scored AS {query}")
-        joined = database.sql("SELECT count(*) FROM scored JOIN sales.customers USING (region, id)").fetchall()
-    assert joined == [(300,)]
+        counts = database.sql("SELECT count(*) FROM scored JOIN sales.customers USING (region, id)").fetchall()
+    assert counts == [(300,)]
 
 
-def test_names_of_results_are_taken_by_databases_as_they_are():
+def test_databases_accept_the_names_of_results():
     model = ECM(30, focal_sets="neighbor_pairs", max_iter=1, n_init=1, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -205,7 +205,7 @@ def test_sets_with_long_names_are_numbered():
     assert query.endswith("m_41 AS mass_set_41,\n  m_42 AS mass_all\nFROM evlearn_11")
 
 
-def test_spark_has_its_own_quotes():
+def test_spark_uses_backquotes():
     query = to_sql(ECM(4, random_state=0).fit(X), "a`b", features=NAMES, dialect="spark")
     assert "FROM `a``b`" in query
     assert "CAST(`a` AS DOUBLE) AS v_0" in query
@@ -238,16 +238,16 @@ def run_sqlite(model, rows, names=None, **settings):
         places = ", ".join("?" * (1 + len(rows[0])))
         database.executemany(f'INSERT INTO "given" VALUES ({places})', [(i, *row) for i, row in enumerate(rows)])
         query = to_sql(model, "given", key="id", features=names, dialect="sqlite", **settings)
-        found = pd.read_sql_query(f"SELECT * FROM ({query}) ORDER BY id", database)
-    return found, calls / len(rows)
+        result = pd.read_sql_query(f"SELECT * FROM ({query}) ORDER BY id", database)
+    return result, calls / len(rows)
 
 
-def test_sqlite_says_what_the_model_says(fitted):
+def test_sqlite_returns_the_results_of_the_model(fitted):
     random = np.random.default_rng(0)
     rows = np.vstack([X, random.normal(size=(60, 3)) * 10.0 ** random.integers(-250, 140, size=(60, 1))])
-    found, n_calls = run_sqlite(fitted, rows.tolist())
+    result, n_calls = run_sqlite(fitted, rows.tolist())
     partition = evlearn.predict_mass(fitted, rows)
-    masses = found[[name for name in found if name.startswith("mass_")]].to_numpy()
+    masses = result[[name for name in result if name.startswith("mass_")]].to_numpy()
     np.testing.assert_allclose(masses, partition.masses, rtol=1e-9, atol=1e-12)
     # Each square of a coordinate, each weight, each distance to a segment and the score are computed once.
     n_pairs = int((partition.focal_sets.sizes == 2).sum())
@@ -258,15 +258,15 @@ def test_sqlite_takes_many_clusters_and_sets():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = ECM(16, focal_sets="pairs", max_iter=3, n_init=1, random_state=0).fit(X)
-    found, _ = run_sqlite(model, X[:5].tolist())
-    masses = found[[name for name in found if name.startswith("mass_")]].to_numpy(float)
+    result, _ = run_sqlite(model, X[:5].tolist())
+    masses = result[[name for name in result if name.startswith("mass_")]].to_numpy(float)
     np.testing.assert_allclose(masses, model.predict_mass(X[:5]).masses, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("value", [None, np.inf, -np.inf, np.nan, "text", "1.5", b"1"])
-def test_sqlite_has_no_answer_for_what_is_no_number(value):
-    found, _ = run_sqlite(MODELS["ECM"].fit(X), [(1.0, value, 2.0)])
-    assert found.drop(columns="id").isna().all(axis=None)
+def test_sqlite_has_no_result_for_invalid_numbers(value):
+    result, _ = run_sqlite(MODELS["ECM"].fit(X), [(1.0, value, 2.0)])
+    assert result.drop(columns="id").isna().all(axis=None)
 
 
 def test_sqlite_refuses_a_column_that_does_not_exist():
@@ -276,7 +276,7 @@ def test_sqlite_refuses_a_column_that_does_not_exist():
 
 @pytest.fixture(scope="module")
 def postgresql(tmp_path_factory):
-    """Return a function that runs statements in a PostgreSQL server of its own and gives a frame."""
+    """Return a function that runs statements in a separate PostgreSQL server and returns a frame."""
     programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not programs or shutil.which("psql") is None:
         pytest.skip("PostgreSQL is not installed")
@@ -310,9 +310,9 @@ def postgresql(tmp_path_factory):
                 "-v",
                 "ON_ERROR_STOP=1",
             ]
-            done = subprocess.run(command, input=statements, text=True, capture_output=True)
-            assert done.returncode == 0, done.stderr
-            return pd.read_csv(io.StringIO(done.stdout)) if done.stdout else None
+            process = subprocess.run(command, input=statements, text=True, capture_output=True)
+            assert process.returncode == 0, process.stderr
+            return pd.read_csv(io.StringIO(process.stdout)) if process.stdout else None
 
         try:
             yield run
@@ -320,23 +320,23 @@ def postgresql(tmp_path_factory):
             call(control, "-D", data, "-m", "immediate", "-w", "stop")
 
 
-def test_postgresql_says_what_the_model_says(fitted, postgresql):
+def test_postgresql_returns_the_results_of_the_model(fitted, postgresql):
     random = np.random.default_rng(0)
     scales = 10.0 ** random.integers(-320, 300, size=(90, 1))
     rows = np.vstack([X, np.clip(random.normal(size=(90, 3)) * scales, -1e300, 1e300), np.zeros((1, 3))])
     values = ", ".join(f"({i}, {a!r}, {b!r}, {c!r})" for i, (a, b, c) in enumerate(rows.tolist()))
     query = to_sql(fitted, "given", key="id", features=NAMES, dialect="postgresql")
-    found = postgresql(
+    result = postgresql(
         "CREATE TEMP TABLE given (id int, a float8, b float8, c float8);"
         f"INSERT INTO given VALUES {values};"
         f"SELECT * FROM ({query}) AS found ORDER BY id;"
     )
     partition = evlearn.predict_mass(fitted, rows)
-    masses = found[[name for name in found if name.startswith("mass_")]].to_numpy()
+    masses = result[[name for name in result if name.startswith("mass_")]].to_numpy()
     np.testing.assert_allclose(masses, partition.masses, rtol=1e-9, atol=1e-12)
     verdict = partition.verdict()
-    said = np.select([verdict.sure, verdict.torn], ["sure", "torn"], "outlier")
-    assert (found["verdict"] == said).mean() > 0.99
+    expected = np.select([verdict.sure, verdict.torn], ["sure", "torn"], "outlier")
+    assert (result["verdict"] == expected).mean() > 0.99
 
 
 def test_postgresql_computes_each_column_once(postgresql):
@@ -353,47 +353,47 @@ def test_postgresql_computes_each_column_once(postgresql):
 def test_squares_that_are_too_small_for_numbers_are_no_errors(postgresql):
     model = ECM(4, random_state=0).fit(np.column_stack([X[:, :2], np.zeros(300)]))
     query = to_sql(model, "given", features=NAMES, dialect="postgresql")
-    found = postgresql(
+    result = postgresql(
         f"CREATE TEMP TABLE given AS SELECT 1.0::float8 AS a, 2.0::float8 AS b, 1e-200::float8 AS c; {query};"
     )
-    masses = found[[name for name in found if name.startswith("mass_")]].to_numpy()
+    masses = result[[name for name in result if name.startswith("mass_")]].to_numpy()
     np.testing.assert_allclose(masses, model.predict_mass([[1.0, 2.0, 0.0]]).masses, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("value", ["NULL", "'NaN'", "'Infinity'", "'-Infinity'"])
-def test_postgresql_has_no_answer_for_what_is_no_number(value, postgresql):
+def test_postgresql_has_no_result_for_invalid_numbers(value, postgresql):
     query = to_sql(MODELS["ECM"].fit(X), "given", features=NAMES, dialect="postgresql")
-    found = postgresql(
+    result = postgresql(
         f"CREATE TEMP TABLE given AS SELECT 1.0::float8 AS a, {value}::float8 AS b, 2.0::float8 AS c; {query};"
     )
-    assert len(found) == 1
-    assert found.isna().all(axis=None)
+    assert len(result) == 1
+    assert result.isna().all(axis=None)
 
 
-# What cannot be written
+# Unsupported models
 
 
 @pytest.mark.parametrize(
     ("model", "settings", "message"),
     [
         (ECM(4, metric="adaptive"), {}, "Euclidean distances, got ECM with metric='adaptive'"),
-        (EVCLUS(4), {}, "writes ECM, CCM and BPEC with Euclidean distances, got EVCLUS;"),
-        (make_pipeline(PCA(2), ECM(4)), {}, "a StandardScaler before the last step and nothing else, got PCA"),
-        (make_pipeline(MinMaxScaler(), ECM(4)), {}, "and nothing else, got MinMaxScaler"),
-        (ECM(4), {"features": None}, "features must name the columns"),
+        (EVCLUS(4), {}, "supports ECM, CCM and BPEC with Euclidean distances, got EVCLUS;"),
+        (make_pipeline(PCA(2), ECM(4)), {}, "only a StandardScaler before the last step, got PCA"),
+        (make_pipeline(MinMaxScaler(), ECM(4)), {}, "before the last step, got MinMaxScaler"),
+        (ECM(4), {"features": None}, "features must be the column names"),
         (ECM(4), {"features": ["a", "b"]}, "features must be 3 different names, in the order of the fit"),
         (ECM(4), {"features": ["a", "b", "b"]}, "features must be 3 different names"),
         (ECM(4), {"features": ["a", "b", ""]}, "must be text without control characters, got ''"),
         (ECM(4), {"features": ["a", "b", "c\n"]}, "must be text without control characters"),
-        (ECM(4), {"key": "Verdict"}, "key='Verdict' is also the name of a column of the result"),
-        (ECM(4), {"key": "mass_0"}, "is also the name of a column of the result"),
-        (ECM(4), {"key": ["id", "ID"]}, "key must be different names, in upper or lower case, got"),
+        (ECM(4), {"key": "Verdict"}, "key='Verdict' is also a column of the result"),
+        (ECM(4), {"key": "mass_0"}, "is also a column of the result"),
+        (ECM(4), {"key": ["id", "ID"]}, "key must be different names, ignoring case, got"),
         (ECM(4), {"level": 0}, "level must be"),
         (ECM(4), {"dialect": "cobol"}, "dialect must be"),
-        (ECM(10, focal_sets="full"), {}, "the query would have .* and 1,044 columns, and databases take"),
+        (ECM(10, focal_sets="full"), {}, "the query would have .* and 1,044 columns, but at most"),
     ],
 )
-def test_what_cannot_be_written_is_refused_with_a_reason(model, settings, message):
+def test_unsupported_models_are_refused_with_a_reason(model, settings, message):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X)
@@ -401,7 +401,7 @@ def test_what_cannot_be_written_is_refused_with_a_reason(model, settings, messag
         to_sql(model, "t", **{"features": NAMES} | settings)
 
 
-def test_others_that_are_not_what_they_seem_are_refused():
+def test_unfitted_and_too_large_models_are_refused():
     with pytest.raises(NotFittedError):
         to_sql(ECM(4), "t", features=NAMES)
     wide = np.random.default_rng(0).normal(size=(60, 600))

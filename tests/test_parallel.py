@@ -1,9 +1,9 @@
-"""Tasks that travel in groups give what they would give one by one."""
+"""Tasks in groups have the same results as single tasks."""
 
 import pytest
 from joblib import delayed, parallel_config
 
-from evlearn.utils.parallel import _groups, keeping_workers, run_tasks
+from evlearn.utils.parallel import _groups, reuse_workers, run_tasks
 
 
 def squares(count):
@@ -16,8 +16,8 @@ def test_results_come_in_the_order_of_the_tasks(count, n_workers):
     assert list(run_tasks(squares(count), n_workers)) == [number**2 for number in range(count)]
 
 
-def test_workers_that_stay_do_tasks_of_any_number():
-    with keeping_workers():
+def test_reused_workers_run_any_number_of_tasks():
+    with reuse_workers():
         for count in (40, 3, 100):
             assert list(run_tasks(squares(count), 2)) == [number**2 for number in range(count)]
 

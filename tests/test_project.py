@@ -1,4 +1,4 @@
-"""What the project promises about itself: documented names, honest defaults, light imports, no leftovers."""
+"""Project rules: documented names, correct defaults, light imports, no leftovers."""
 
 import importlib.util
 import inspect
@@ -25,7 +25,6 @@ MODULES = [
     "evlearn.explain",
     "evlearn.active",
     "evlearn.constraints",
-    "evlearn.blocks",
     "evlearn.classify",
     "evlearn.cluster",
     "evlearn.conformal",
@@ -35,7 +34,6 @@ MODULES = [
     "evlearn.neural",
     "evlearn.plotting",
     "evlearn.preprocessing",
-    "evlearn.reporting",
 ]
 EXTRAS = ["torch", "dask", "distributed", "pyarrow", "matplotlib", "pandas", "polars"]
 
@@ -51,14 +49,14 @@ def public_objects():
     """Yield every public object once, and the public methods of classes."""
     for path in public_names():
         module, name = path.rsplit(".", 1)
-        found = getattr(importlib.import_module(module), name)
+        public_object = getattr(importlib.import_module(module), name)
         if module == "evlearn.partition" and name in evlearn.__all__:
             continue
-        yield path, found
-        if inspect.isclass(found):
-            for member, value in inspect.getmembers(found):
+        yield path, public_object
+        if inspect.isclass(public_object):
+            for member, value in inspect.getmembers(public_object):
                 defined_here = any(
-                    member in base.__dict__ for base in found.__mro__ if "evlearn" in base.__module__
+                    member in base.__dict__ for base in public_object.__mro__ if "evlearn" in base.__module__
                 )
                 made_by_sklearn = re.fullmatch(r"set_\w+_request", member)
                 if not member.startswith("_") and callable(value) and defined_here and not made_by_sklearn:
@@ -66,12 +64,12 @@ def public_objects():
 
 
 def documented_names():
-    """The entries of all autosummary lists of the API reference."""
+    """Return the entries of all autosummary lists of the API reference."""
     for page in sorted((ROOT / "docs" / "reference").glob("*.rst")):
         module = "evlearn"
         for block in re.split(r"(?=^\.\. )", page.read_text(), flags=re.MULTILINE):
-            if found := re.match(r"\.\. (?:currentmodule|module|py:module):: (\S+)", block):
-                module = found[1]
+            if match := re.match(r"\.\. (?:currentmodule|module|py:module):: (\S+)", block):
+                module = match[1]
             if block.startswith(".. autosummary::"):
                 for entry in re.findall(r"^ +([A-Za-z_][\w.]*)$", block, flags=re.MULTILINE):
                     yield entry if entry.startswith("evlearn.") else f"{module}.{entry}"
@@ -88,21 +86,21 @@ def test_every_public_name_has_exactly_one_api_page():
     assert set(pages) == {target(path) for path in public_names()}
 
 
-@pytest.mark.parametrize(("path", "found"), [pytest.param(*one, id=one[0]) for one in public_objects()])
-def test_documented_parameters_and_defaults_are_those_of_the_signature(path, found):
-    documentation = ClassDoc(found) if inspect.isclass(found) else FunctionDoc(found)
-    if "See Also" not in documentation and not inspect.getdoc(found):
+@pytest.mark.parametrize(("path", "value"), [pytest.param(*entry, id=entry[0]) for entry in public_objects()])
+def test_documented_parameters_and_defaults_are_those_of_the_signature(path, value):
+    documentation = ClassDoc(value) if inspect.isclass(value) else FunctionDoc(value)
+    if "See Also" not in documentation and not inspect.getdoc(value):
         pytest.fail(f"{path} has no docstring")
-    # Abstract classes are made by nobody and tell their attributes; warnings are made as Python's are.
-    if inspect.isabstract(found) or (inspect.isclass(found) and issubclass(found, Warning)):
+    # Abstract classes document attributes instead of parameters; warnings have Python's constructor.
+    if inspect.isabstract(value) or (inspect.isclass(value) and issubclass(value, Warning)):
         return
-    if inspect.isclass(found) and "Parameters" not in inspect.getdoc(found):  # a record, made by functions
-        documented = {one.name: one.type for one in documentation["Attributes"]}
+    if inspect.isclass(value) and "Parameters" not in inspect.getdoc(value):  # a record, returned by functions
+        documented = {field.name: field.type for field in documentation["Attributes"]}
     else:
         documented = {
-            name.strip(): one.type for one in documentation["Parameters"] for name in one.name.split(",")
+            name.strip(" *"): field.type for field in documentation["Parameters"] for name in field.name.split(",")
         }
-    signature = inspect.signature(found).parameters
+    signature = inspect.signature(value).parameters
     expected = [name for name in signature if name != "self"]
     assert list(documented) == expected, path
     for name in expected:
@@ -112,51 +110,51 @@ def test_documented_parameters_and_defaults_are_those_of_the_signature(path, fou
             assert stated is None, f"{path}: {name} has no default"
         else:
             assert stated, f"{path}: the default of {name} is not documented"
-            assert _same(stated[1], default), f"{path}: {name} is {default!r} and not {stated[1]}"
+            assert _is_default(stated[1], default), f"{path}: {name} is {default!r} and not {stated[1]}"
 
 
-def _same(text, default):
+def _is_default(text, default):
     stated = eval(text, {"__builtins__": {}}, {"None": None, "True": True, "False": False, "range": range})
     return stated is default if default is None or isinstance(default, bool) else stated == default
 
 
 def test_docstrings_can_be_read_in_a_terminal():
-    for path, found in public_objects():
-        roles = re.findall(r":[a-z:]+:`[^`]*`", inspect.getdoc(found))
+    for path, value in public_objects():
+        roles = re.findall(r":[a-z:]+:`[^`]*`", inspect.getdoc(value))
         assert not roles, f"{path} has {roles}: say it in plain words, and cite as docs/citations.py does"
 
 
-def test_whoever_is_cited_in_a_docstring_is_in_the_bibliography():
+def test_citations_in_docstrings_are_in_the_bibliography():
     spec = importlib.util.spec_from_file_location("citations", ROOT / "docs" / "citations.py")
     docs = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(docs)
-    known = docs.citations()
-    for path, found in public_objects():
-        text = inspect.getdoc(found)
+    references = docs.citations()
+    for path, value in public_objects():
+        text = inspect.getdoc(value)
         cited = docs.PATTERN.findall(text)
-        assert set(cited) <= set(known), path
+        assert set(cited) <= set(references), path
         assert cited or "References\n---" not in text, path
 
 
 @pytest.mark.slow
-def test_the_readme_runs_as_pasted_and_prints_what_it_says():
+def test_the_readme_runs_as_pasted_and_prints_the_shown_output():
     readme = (ROOT / "README.md").read_text()
     code = "".join(re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL))
     (printed,) = re.findall(r"```text\n(.*?)```", readme, flags=re.DOTALL)
     assert run(f"import matplotlib; matplotlib.use('Agg')\n{code}") == printed
 
 
-def test_the_version_stands_in_one_place():
+def test_the_version_is_defined_once():
     assert f"version: '{evlearn.__version__}'" in (ROOT / "meson.build").read_text()
     for file in ("pyproject.toml", "CITATION.cff", "docs/citing.rst", "src/evlearn/__init__.py"):
         assert evlearn.__version__ not in (ROOT / file).read_text(), file
 
 
 @pytest.mark.slow
-def test_type_checkers_are_told_that_the_package_has_types():
+def test_the_package_is_marked_as_typed():
     assert (ROOT / "src" / "evlearn" / "py.typed").is_file()
-    found = run("import evlearn, pathlib; print((pathlib.Path(evlearn.__file__).parent / 'py.typed').is_file())")
-    assert found.strip() == "True"
+    output = run("import evlearn, pathlib; print((pathlib.Path(evlearn.__file__).parent / 'py.typed').is_file())")
+    assert output.strip() == "True"
 
 
 def run(code):
@@ -181,12 +179,29 @@ def test_no_module_loads_an_extra_that_scikit_learn_does_not_load_itself(module)
 
 
 def test_the_namespace_shows_public_packages_and_functions_only():
-    packages = {module.split(".")[1] for module in MODULES if "." in module} - {"reporting"}  # `evlearn.report`
+    packages = {module.split(".")[1] for module in MODULES if "." in module}
     assert set(dir(evlearn)) == packages | set(evlearn.__all__)
 
 
+def estimators():
+    """Yield every public estimator class once."""
+    for path, public_object in public_objects():
+        is_class = inspect.isclass(public_object) and path.endswith(f".{public_object.__name__}")
+        if is_class and hasattr(public_object, "fit"):
+            yield public_object
+
+
+def test_the_public_surface_stays_small():
+    assert len(list(public_names())) <= 140, len(list(public_names()))
+    counts = {kind.__name__: len(inspect.signature(kind).parameters) for kind in estimators()}
+    assert sum(counts.values()) <= 300, counts
+    assert counts["NNEVCLUS"] <= 24
+    assert counts["EVCLUS"] <= 18
+    assert counts["ECM"] <= 17
+
+
 @pytest.mark.slow
-def test_packages_need_no_import_of_their_own_and_are_loaded_when_asked_for():
+def test_packages_are_loaded_on_first_access():
     code = "import sys, evlearn; {}; print(*[m in sys.modules for m in ('sklearn', 'evlearn.cluster')])"
     assert run(code.format("dir(evlearn)")).split() == ["False", "False"]
     assert run(code.format("evlearn.cluster.ECM, evlearn.classify, evlearn.datasets")).split() == ["True", "True"]
@@ -195,14 +210,14 @@ def test_packages_need_no_import_of_their_own_and_are_loaded_when_asked_for():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("package", "needs"), [("plotting", "matplotlib"), ("neural", "torch")])
-def test_a_package_whose_extra_is_missing_says_what_to_install(package, needs):
-    told = run(
+def test_a_missing_extra_is_named(package, needs):
+    output = run(
         f"import sys, evlearn; sys.modules[{needs!r}] = None; print(hasattr(evlearn, {package!r}))\n"
         f"try: evlearn.{package}\nexcept AttributeError as error: print(error)\n"
         f"try: from evlearn import {package}\nexcept ImportError as error: print(error)"
     )
-    there, *texts = told.strip().split("\n")
-    assert there == "False"
+    is_loaded, *texts = output.strip().split("\n")
+    assert is_loaded == "False"
     assert len(texts) == 2
     for text in texts:
         assert "pip install" in text
@@ -210,8 +225,8 @@ def test_a_package_whose_extra_is_missing_says_what_to_install(package, needs):
 
 
 @pytest.mark.timing
-def test_importing_costs_little_more_than_what_it_stands_on():
-    # Both in one process, one after the other, so that a busy machine slows both.
+def test_importing_costs_little_more_than_the_dependencies():
+    # Both in the same process, in turn, so that a busy machine affects both.
     code = (
         "import time; start = time.perf_counter(); import numpy, scipy, sklearn.base; base = time.perf_counter();"
         "import evlearn; print(time.perf_counter() - base)"
@@ -221,7 +236,7 @@ def test_importing_costs_little_more_than_what_it_stands_on():
 
 
 def test_nothing_returns_a_sample():
-    # A search for "object" and its replacement by "sample" must not reach the types of results.
+    # The replacement of "object" by "sample" must not affect types of results.
     for path, public in public_objects():
         assert not re.search(r"Returns\n\s*-+\n\s*samples?\n", inspect.getdoc(public) or ""), path
 

@@ -1,4 +1,4 @@
-"""Small arrays, which are read without many questions, are read as others are."""
+"""Fast reading of small arrays, with the same results as for other arrays."""
 
 import warnings
 
@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 
-from evlearn.blocks import open_rows
+from evlearn import open_dataset
 from evlearn.classify import (
     EvidentialForestClassifier,
     EvidentialKNNClassifier,
@@ -22,7 +22,7 @@ X, Y = make_blobs(60, n_features=3, centers=2, random_state=0)
 MODELS = {
     "ECM": ECM(2, random_state=0).fit(X),
     "mixture": MergedMixture(2, component_numbers=2, random_state=0).fit(X),
-    "neighbours": EvidentialKNNClassifier(5).fit(X, Y),
+    "neighbors": EvidentialKNNClassifier(5).fit(X, Y),
     "prototypes": EvidentialNeuralClassifier(4, random_state=0).fit(X, Y),
     "for and against": EvidentialRBFClassifier(2, random_state=0).fit(X, Y),
 }
@@ -37,14 +37,14 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MODELS)
-def test_rows_say_the_same_in_every_kind_of_array(name, kind):
+def test_rows_have_the_same_results_in_every_kind_of_array(name, kind):
     model = MODELS[name]
     expected = model.predict_mass(X[:7]).masses
     np.testing.assert_allclose(model.predict_mass(KINDS[kind](X[:7])).masses, expected, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_what_is_wrong_with_a_row_is_said(name):
+def test_errors_describe_the_problem_of_a_row(name):
     model = MODELS[name]
     with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3 features as input"):
         model.predict_mass(X[:1, :2].copy())
@@ -60,22 +60,22 @@ def test_what_is_wrong_with_a_row_is_said(name):
         model.predict_mass(X[:1].astype(complex))
 
 
-@pytest.mark.parametrize("name", ["ECM", "mixture", "neighbours"])
-def test_a_gap_in_a_row_is_still_doubt(name):
+@pytest.mark.parametrize("name", ["ECM", "mixture", "neighbors"])
+def test_a_missing_value_in_a_row_is_still_doubt(name):
     gap = X[:1].copy()
     gap[0, 0] = np.nan
     assert MODELS[name].predict_mass(gap).masses.shape[0] == 1
 
 
 @pytest.mark.parametrize("name", ["prototypes", "for and against"])
-def test_a_gap_in_a_row_is_still_refused(name):
+def test_a_missing_value_in_a_row_is_still_refused(name):
     gap = X[:1].copy()
     gap[0, 0] = np.nan
     with pytest.raises(ValueError, match="Input X contains NaN"):
         MODELS[name].predict_mass(gap)
 
 
-def test_a_model_that_knows_names_still_warns_of_arrays():
+def test_a_model_with_feature_names_still_warns_about_arrays():
     model = ECM(2, random_state=0).fit(pd.DataFrame(X, columns=["a", "b", "c"]))
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         model.predict_mass(X[:1])
@@ -84,7 +84,9 @@ def test_a_model_that_knows_names_still_warns_of_arrays():
         model.predict_mass(pd.DataFrame(X[:1], columns=["a", "b", "c"]))
 
 
-@pytest.mark.parametrize("estimator", [ECM(2), EvidentialKNNClassifier()], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize(
+    "estimator", [ECM(2), EvidentialKNNClassifier()], ids=lambda estimator: type(estimator).__name__
+)
 def test_two_columns_of_one_name_are_refused_by_name(estimator):
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=["age", "size", "age"])
     with pytest.raises(ValueError, match="X has more than one column with the name 'age'"):
@@ -92,7 +94,7 @@ def test_two_columns_of_one_name_are_refused_by_name(estimator):
 
 
 class Container:
-    """A stand-in for AnnData, whose rows can be indexed without end."""
+    """Stand-in for AnnData, whose rows can be indexed without end."""
 
     def __init__(self, rows):
         self.X, self.obs, self.obsm, self.shape = rows, pd.DataFrame(index=range(len(rows))), {}, rows.shape
@@ -108,7 +110,7 @@ class Container:
 
 
 class Variables:
-    """A stand-in for a Dataset of xarray."""
+    """Stand-in for an xarray dataset."""
 
     data_vars, dims = {"height": None, "width": None}, ("sample",)
 
@@ -124,7 +126,7 @@ READERS = {
     "predict": lambda data: MODELS["ECM"].predict(data),
     "forest": lambda data: EvidentialForestClassifier(5).fit(data, Y),
     "fusion": lambda data: FusionClassifier([("a", EvidentialKNNClassifier())]).fit(data, Y),
-    "open_rows": open_rows,
+    "open_dataset": open_dataset,
     "table": lambda data: TableEncoder().fit(data),
 }
 
@@ -137,14 +139,14 @@ def test_objects_with_several_tables_are_refused_and_one_is_suggested(name):
         READERS[name](Variables())
 
 
-def test_an_object_without_coordinates_is_told_the_usual_name():
+def test_the_usual_name_is_suggested_without_coordinates():
     empty = Container(X)
     empty.obsm = {}
     with pytest.raises(TypeError, match=r"adata.obsm\['X_pca'\] or adata.X, if X is called adata\.$"):
         CCM(2).fit(empty)
 
 
-@pytest.mark.parametrize("name", ["CCM", "predict", "forest", "open_rows"])
+@pytest.mark.parametrize("name", ["CCM", "predict", "forest", "open_dataset"])
 def test_annotated_data_are_refused(name):
     anndata = pytest.importorskip("anndata", reason="anndata is not installed")
     data = anndata.AnnData(X)

@@ -1,4 +1,4 @@
-"""What a release is made with: the version, the changelog, and workflows whose parts cannot change under them."""
+"""Release files: the version, the changelog, and workflows with pinned actions."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def set_version(folder, version):
 
 
 def versions(folder):
-    return [one["version"] for one in json.loads((folder / "docs" / "_static" / "versions.json").read_text())]
+    return [entry["version"] for entry in json.loads((folder / "docs" / "_static" / "versions.json").read_text())]
 
 
 def test_a_release_and_the_work_after_it_have_their_versions_everywhere(copy):
@@ -47,29 +47,29 @@ def test_a_release_and_the_work_after_it_have_their_versions_everywhere(copy):
 
 
 @pytest.mark.parametrize("version", ["1", "v1.0.0", "1.0.0rc", "1.0.0\n"])
-def test_what_is_no_version_is_refused_and_nothing_changes(copy, version):
-    done = set_version(copy, version)
-    assert done.returncode == 1
-    assert "no version" in done.stderr
+def test_an_invalid_version_is_refused_and_nothing_changes(copy, version):
+    result = set_version(copy, version)
+    assert result.returncode == 1
+    assert "is not a version" in result.stderr
     assert all((copy / name).read_bytes() == (ROOT / name).read_bytes() for name in FILES)
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
-def test_workflows_name_actions_by_what_cannot_change(workflow):
-    used = re.findall(r"uses: (\S+)", workflow.read_text())
-    assert used
-    assert [one for one in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", one)] == []
+def test_workflows_pin_actions_by_commit(workflow):
+    actions = re.findall(r"uses: (\S+)", workflow.read_text())
+    assert actions
+    assert [action for action in actions if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action)] == []
 
 
-def test_commands_of_workflows_are_there():
-    made = set(re.findall(r"^([\w -]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    targets = {name for line in made for name in line.split()}
-    asked = re.findall(r"make ([\w -]+)$", "\n".join(path.read_text() for path in WORKFLOWS), re.MULTILINE)
-    assert {name for line in asked for name in line.split()} <= targets
+def test_commands_of_workflows_exist():
+    rules = set(re.findall(r"^([\w -]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    targets = {name for line in rules for name in line.split()}
+    commands = re.findall(r"make ([\w -]+)$", "\n".join(path.read_text() for path in WORKFLOWS), re.MULTILINE)
+    assert {name for line in commands for name in line.split()} <= targets
     for script in re.findall(r"(\.ci/\w+)", "\n".join(path.read_text() for path in WORKFLOWS)):
         assert (ROOT / script).is_file(), script
 
 
-def test_the_page_for_releases_names_commands_that_are_there():
+def test_commands_on_the_page_for_releases_exist():
     for script in re.findall(r"(\.ci/[\w./]+)", (ROOT / "RELEASING.md").read_text()):
         assert (ROOT / script).is_file(), script

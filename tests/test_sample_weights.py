@@ -25,7 +25,7 @@ SOFT = np.maximum(np.eye(3)[Y], np.random.default_rng(1).uniform(0, 0.6, size=(9
 
 def public_classes():
     for package in pkgutil.iter_modules(evlearn.__path__):
-        if package.ispkg and package.name not in ("neural", "plotting"):  # which need extras
+        if package.ispkg and package.name not in ("neural", "plotting"):  # these need extras
             module = importlib.import_module(f"evlearn.{package.name}")
             yield from (getattr(module, name) for name in getattr(module, "__all__", ()))
 
@@ -51,9 +51,9 @@ def make(kind):
 
 def masses(kind, samples, labels=None, weights=None, method="fit"):
     model = make(kind)
-    known = [labels] if is_classifier(model) else []
+    labels_if_needed = [labels] if is_classifier(model) else []
     options = {} if weights is None else {"sample_weight": weights}
-    return getattr(model, method)(samples, *known, **options).predict_mass(X).masses
+    return getattr(model, method)(samples, *labels_if_needed, **options).predict_mass(X).masses
 
 
 def test_the_estimators_that_take_weights_are_found():
@@ -79,11 +79,11 @@ def test_weight_2_is_the_same_as_two_equal_samples(kind):
 
 @pytest.mark.parametrize("kind", takes_weights("fit"))
 def test_weight_0_is_the_same_as_no_sample(kind):
-    far = np.vstack([X, [[50.0, 50, 50]] * 5])
-    labels, kept = np.concatenate([Y, [0] * 5]), np.concatenate([WEIGHTS > 0, [False] * 5])
-    labels[~kept] = (labels[~kept] + 1) % 3  # wrong labels do not count either
-    without = masses(kind, far[kept], labels[kept])
-    np.testing.assert_allclose(masses(kind, far, labels, kept * 1.0), without, rtol=0, atol=1e-9)
+    extended = np.vstack([X, [[50.0, 50, 50]] * 5])
+    labels, is_kept = np.concatenate([Y, [0] * 5]), np.concatenate([WEIGHTS > 0, [False] * 5])
+    labels[~is_kept] = (labels[~is_kept] + 1) % 3  # wrong labels have no effect either
+    expected = masses(kind, extended[is_kept], labels[is_kept])
+    np.testing.assert_allclose(masses(kind, extended, labels, is_kept * 1.0), expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in takes_weights("fit") if is_classifier(make(kind))])
@@ -110,21 +110,21 @@ def test_the_estimators_that_take_weights_and_missing_values_are_found():
 
 def masses_of_holes(kind, samples, labels, weights=None):
     model = make(kind)
-    known = [labels] if is_classifier(model) else []
-    return model.fit(samples, *known, sample_weight=weights).predict_mass(HOLES).masses
+    labels_if_needed = [labels] if is_classifier(model) else []
+    return model.fit(samples, *labels_if_needed, sample_weight=weights).predict_mass(HOLES).masses
 
 
 @pytest.mark.parametrize("kind", TAKES_GAPS)
 def test_samples_of_weight_0_have_no_effect_on_the_model_of_missing_values(kind):
-    far = np.vstack([[[50.0, 50, np.nan]] * 5, HOLES])
-    labels, kept = np.concatenate([[0] * 5, Y]), np.concatenate([[False] * 5, WEIGHTS > 0])
-    one = masses_of_holes(kind, far, labels, kept * 1.0)
-    np.testing.assert_allclose(one, masses_of_holes(kind, far[kept], labels[kept]), rtol=0, atol=1e-9)
+    extended = np.vstack([[[50.0, 50, np.nan]] * 5, HOLES])
+    labels, is_kept = np.concatenate([[0] * 5, Y]), np.concatenate([[False] * 5, WEIGHTS > 0])
+    first = masses_of_holes(kind, extended, labels, is_kept * 1.0)
+    np.testing.assert_allclose(first, masses_of_holes(kind, extended[is_kept], labels[is_kept]), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(
     ("kind", "factor"),
-    # 11 makes more copies than completions.
+    # A weight of 11 makes more copies than completions.
     [*((kind, 1) for kind in TAKES_GAPS), (CCM, 11), (ECM, 11), (EvidentialForestClassifier, 11)],
 )
 def test_weight_2_is_the_same_as_two_equal_samples_with_missing_values(kind, factor):
@@ -145,7 +145,7 @@ def test_weights_count_for_new_samples_with_missing_values(kind):
 def test_equal_weights_are_no_weights_for_missing_values(kind):
     plain = masses_of_holes(kind, HOLES, Y)
     np.testing.assert_allclose(masses_of_holes(kind, HOLES, Y, np.ones(90)), plain, rtol=0, atol=1e-9)
-    if kind is not EvidentialKNNClassifier:  # which counts neighbors
+    if kind is not EvidentialKNNClassifier:  # it counts neighbors
         np.testing.assert_allclose(masses_of_holes(kind, HOLES, Y, np.full(90, 0.5)), plain, rtol=0, atol=1e-9)
 
 
@@ -161,8 +161,8 @@ def test_portions_with_weights_and_missing_values(kind):
 def test_fractional_weights_draw_samples_in_proportion():
     rows, weights = np.arange(10.0)[:, None], np.array([0.5] * 5 + [1.5] * 5)
     gaps = Gaps.learn(rows, 1, weights=weights)
-    # Of the light samples about half are drawn, and of the heavy ones half are drawn twice.
-    assert gaps.centre[0] == pytest.approx(np.median([0, 2, 4, 5, 6, 6, 7, 8, 8, 9]), abs=0.6)
+    # About half of the light samples are drawn, and half of the heavy ones are drawn twice.
+    assert gaps.center[0] == pytest.approx(np.median([0, 2, 4, 5, 6, 6, 7, 8, 8, 9]), abs=0.6)
     filled = gaps.fill_weighted(np.array([[np.nan], [1.0]]), np.array([2.5, 0.5]))
     np.testing.assert_array_equal(filled.weights, [2.5, 0.5])
     np.testing.assert_array_equal(filled.places, [0, 1])
@@ -198,8 +198,8 @@ def test_only_large_weights_of_a_forest_have_a_scale():
 
 def test_a_class_of_weight_0_is_the_same_as_no_samples():
     model = EvidentialForestClassifier(20, random_state=0)
-    one = clone(model).set_params(class_weight={0: 1, 1: 1, 2: 0}).fit(X, Y)
-    assert one.oob_partition_.n_samples == 90
-    other = clone(model).fit(X, Y, sample_weight=Y < 2)
-    np.testing.assert_array_equal(one.predict_mass(X).masses, other.predict_mass(X).masses)
-    assert set(one.predict(X)) == {0, 1}
+    first = clone(model).set_params(class_weight={0: 1, 1: 1, 2: 0}).fit(X, Y)
+    assert first.oob_partition_.n_samples == 90
+    second = clone(model).fit(X, Y, sample_weight=Y < 2)
+    np.testing.assert_array_equal(first.predict_mass(X).masses, second.predict_mass(X).masses)
+    assert set(first.predict(X)) == {0, 1}

@@ -1,4 +1,4 @@
-"""The sizes the library promises, held against the bare operation in the same run. Figures: ``make benchmark``."""
+"""Guaranteed sizes, compared with the bare operation in the same run. Figures: ``make benchmark``."""
 
 import warnings
 
@@ -10,10 +10,9 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.common.measuring import best_time, peak_bytes, per_iteration, random_masses
-from evlearn import CredalPartition
+from evlearn import CredalPartition, open_dataset
 from evlearn import belief as bf
 from evlearn.belief import FocalSets
-from evlearn.blocks import open_rows
 from evlearn.cluster import ECM
 from evlearn.metrics import consistency_index, credal_rand_index, nonspecificity_index
 from evlearn.utils.parallel import one_blas_thread
@@ -26,13 +25,13 @@ def test_contour_of_five_million_single_precision_mass_functions():
     masses = random_masses(5_000_000, 17, np.float32)
     partition = CredalPartition(masses, focal_sets)
     assert np.shares_memory(partition.masses, masses)
-    # Beyond the result itself nothing of the size of the masses is made.
+    # Besides the result, no array has the size of the masses.
     result_bytes = 5_000_000 * 5 * 4
     assert peak_bytes(partition.to_possibilistic) < 1.1 * result_bytes
     assert peak_bytes(lambda: CredalPartition(masses, focal_sets)) < masses.nbytes / 20
 
 
-def test_a_million_objects_are_compared_with_labels_in_one_pass():
+def test_a_million_samples_are_compared_with_labels_in_one_pass():
     focal_sets = FocalSets.pairs(5)
     partition = CredalPartition(random_masses(1_000_000, 17), focal_sets)
     y = np.random.default_rng(1).integers(5, size=1_000_000)
@@ -56,7 +55,7 @@ def test_contours_and_indices_cost_little_more_than_the_bare_products():
     assert best_time(lambda: bf.contour(masses, focal_sets), rounds=5) <= 3 * bare
 
 
-def test_exact_credal_rand_index_of_twenty_thousand_objects_in_little_memory():
+def test_exact_credal_rand_index_of_twenty_thousand_samples_in_little_memory():
     focal_sets = FocalSets.full(3)
     first, second = (CredalPartition(random_masses(20_000, 8, seed=seed), focal_sets) for seed in (0, 1))
     values = []
@@ -70,7 +69,9 @@ def test_commonality_and_back_on_all_subsets_of_sixteen_elements():
     commonalities = bf.commonality(masses, focal_sets)
     np.testing.assert_allclose(commonalities[:, 0], 1, rtol=1e-12)
     np.testing.assert_array_equal(commonalities[:, -1], masses[:, -1])
-    np.testing.assert_allclose(bf.mass_from_commonality(commonalities, focal_sets), masses, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(
+        bf.masses_from("commonality", commonalities, focal_sets), masses, rtol=0, atol=1e-13
+    )
 
 
 def test_five_hundred_clusters_with_simple_focal_sets():
@@ -78,9 +79,9 @@ def test_five_hundred_clusters_with_simple_focal_sets():
     masses = random_masses(300, 502)
     partition = CredalPartition(masses, focal_sets)
     np.testing.assert_allclose(partition.to_possibilistic(), masses[:, 1:-1] + masses[:, [-1]], atol=1e-14)
-    back = bf.mass_from_commonality(bf.commonality(masses, focal_sets), focal_sets)
+    back = bf.masses_from("commonality", bf.commonality(masses, focal_sets), focal_sets)
     np.testing.assert_allclose(back, masses, rtol=0, atol=1e-13)
-    combined = bf.dempster([masses, masses[::-1]], focal_sets)
+    combined = bf.combine([masses, masses[::-1]], focal_sets, rule="dempster")
     product = bf.contour(masses, focal_sets) * bf.contour(masses[::-1], focal_sets)
     product /= product.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(bf.plausibility_transform(combined, focal_sets), product, rtol=1e-9)
@@ -104,7 +105,7 @@ def test_an_iteration_of_ecm_costs_at_most_three_of_lloyds(n, d, c):
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)
         rounds = [(per_iteration(lloyd, 10), per_iteration(means, 10)) for _ in range(5)]
-    assert min(ours / theirs for theirs, ours in rounds) <= 3
+    assert min(duration / reference for reference, duration in rounds) <= 3
 
 
 def test_ecm_reads_parquet_files_in_bounded_memory(tmp_path):
@@ -118,7 +119,7 @@ def test_ecm_reads_parquet_files_in_bounded_memory(tmp_path):
     models = []
 
     def fit():
-        with open_rows(tmp_path, folder=folder) as rows:
+        with open_dataset(tmp_path, folder=folder) as rows:
             models.append(ECM(3, random_state=0).fit(rows))
 
     assert peak_bytes(fit) < 40e6  # the data have 80

@@ -1,4 +1,4 @@
-"""What a file brings: checked for kind, shape, range and size before it is used."""
+"""Checks of values that were read from a file: kind, shape, range and size."""
 
 import math
 
@@ -9,7 +9,7 @@ from evlearn.utils.stored_values import (
     array,
     array_of,
     check_keys,
-    explaining,
+    describe_errors,
     flag,
     instance,
     number,
@@ -26,7 +26,7 @@ from evlearn.utils.stored_values import (
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b'{"a": 1, "a": 2}', "a name is there twice"),
+        (b'{"a": 1, "a": 2}', "a name occurs twice"),
         (b"{", "not JSON"),
         (b"\xff\xfe", "not text in UTF-8"),
         (b'"\\ud800"', "not text in UTF-8"),
@@ -34,13 +34,13 @@ from evlearn.utils.stored_values import (
         (b"9" * 5000, "a number that is too large"),
     ],
 )
-def test_json_that_is_none_is_refused(content, reason):
+def test_invalid_json_is_refused(content, reason):
     with pytest.raises(ValueError, match=f"^x is not a thing that can be read: .*{reason}.*Do this.$"):  # noqa: SIM117
-        with explaining("x", "a thing", "Do this."):
+        with describe_errors("x", "a thing", "Do this."):
             read_json(content)
 
 
-def test_json_with_a_mark_at_its_beginning_is_read():
+def test_json_with_a_byte_order_mark_is_read():
     assert read_json(b'\xef\xbb\xbf{"\xc3\xa4": [1]}') == {"ä": [1]}
 
 
@@ -53,8 +53,11 @@ def test_json_with_a_mark_at_its_beginning_is_read():
         (ValueError("so it is."), "so it is. Do this."),
     ],
 )
-def test_whatever_goes_wrong_is_a_value_error_with_the_name_of_the_file(error, reason):
-    with pytest.raises(ValueError, match=f"^x is not a thing.*{reason}"), explaining("x", "a thing", "Do this."):
+def test_any_error_becomes_a_value_error_with_the_name_of_the_file(error, reason):
+    with (
+        pytest.raises(ValueError, match=f"^x is not a thing.*{reason}"),
+        describe_errors("x", "a thing", "Do this."),
+    ):
         raise error
 
 
@@ -103,14 +106,14 @@ def test_an_array_is_read(content):
         (stored("float64", [1], "x"), "no list of values"),
     ],
 )
-def test_an_array_that_is_not_what_it_claims_is_refused(content, reason):
+def test_an_array_with_false_claims_is_refused(content, reason):
     with pytest.raises(ValueError, match=reason):
         array_of("x", content)
 
 
 @pytest.mark.parametrize("value", [2**70, 10**400])
-def test_a_number_that_no_array_holds_is_refused(value):
-    with pytest.raises(ValueError, match="too large"), explaining("x", "a thing", ""):
+def test_a_number_outside_of_the_type_is_refused(value):
+    with pytest.raises(ValueError, match="too large"), describe_errors("x", "a thing", ""):
         array_of("x", stored("int64", [1], [value]))
 
 
@@ -147,11 +150,11 @@ ACCEPTED_AND_REFUSED = {
 
 
 @pytest.mark.parametrize("name", ACCEPTED_AND_REFUSED)
-def test_a_check_tells_right_from_wrong_and_names_the_place(name):
-    check, accepted, refused = ACCEPTED_AND_REFUSED[name]
+def test_a_check_rejects_invalid_values_and_names_the_place(name):
+    check, accepted, rejected = ACCEPTED_AND_REFUSED[name]
     for value in accepted:
         check("here", value)
-    for value in refused:
+    for value in rejected:
         with pytest.raises(ValueError, match=r"^here must "):
             check("here", value)
 
@@ -167,7 +170,7 @@ def test_keys_and_short_words_for_long_values():
     ("matrix", "reason"),
     [
         ([[1.0, 2.0], [0.0, 1.0]], "symmetric"),
-        ([[1.0, 2.0], [2.0, 1.0]], "makes some negative"),
+        ([[1.0, 2.0], [2.0, 1.0]], "positive semi-definite"),
         ([[1e200, 0.0], [0.0, 1.0]], "of at most 1e"),
         ([[1.0, float("nan")], [float("nan"), 1.0]], "finite"),
     ],

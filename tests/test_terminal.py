@@ -1,4 +1,4 @@
-"""What people see on a terminal while a fit works: one line, which changes."""
+"""Output on a terminal during a fit: a single line that changes."""
 
 import os
 import re
@@ -28,22 +28,22 @@ X, _ = make_fourclass(120, random_state=0)
 
 
 class Screen:
-    """What a terminal was sent, and what is left on it."""
+    """Text that was sent to a terminal, and its visible lines."""
 
     text = ""
 
     @property
     def frames(self):
-        """What stood in the line, one after the other."""
-        return [one.strip() for one in re.split(r"[\r\n]+", self.text) if one.strip()]
+        """Successive contents of the line."""
+        return [line.strip() for line in re.split(r"[\r\n]+", self.text) if line.strip()]
 
     @property
     def lines(self):
-        """What stays."""
-        return [self._written(one) for one in self.text.replace("\r\n", "\n").split("\n")]
+        """Remaining lines."""
+        return [self._visible(line) for line in self.text.replace("\r\n", "\n").split("\n")]
 
     @staticmethod
-    def _written(line):
+    def _visible(line):
         cells = ""
         for piece in line.split("\r"):
             cells = piece + cells[len(piece) :]
@@ -52,19 +52,19 @@ class Screen:
 
 @contextmanager
 def terminal(monkeypatch, *, columns=120, seconds=0.0):
-    """Let stdout be a terminal, on which lines may change as often as they like."""
-    screen, told = Screen(), []
+    """Replace stdout by a terminal whose lines may change at any rate."""
+    screen, received = Screen(), []
     reader, writer = pty.openpty()
     fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 
-    def read():
+    def read_output():
         try:
             while piece := os.read(reader, 4096):
-                told.append(piece)
+                received.append(piece)
         except OSError:  # it was closed
             pass
 
-    thread = threading.Thread(target=read)
+    thread = threading.Thread(target=read_output)
     thread.start()
     with monkeypatch.context() as patch, os.fdopen(writer, "w", encoding="utf-8") as stdout:
         patch.setattr("evlearn.utils.terminal._SECONDS", seconds)
@@ -72,13 +72,13 @@ def terminal(monkeypatch, *, columns=120, seconds=0.0):
         yield screen
     thread.join()
     os.close(reader)
-    screen.text = b"".join(told).decode()
+    screen.text = b"".join(received).decode()
 
 
 @pytest.mark.parametrize(
     "model",
     [ECM(4), EVCLUS(4), EKNNClus(n_init=2), RECM(4, n_init=3), NNEVCLUS(4, max_iter=20, init="random")],
-    ids=lambda one: type(one).__name__,
+    ids=lambda estimator: type(estimator).__name__,
 )
 def test_a_fit_has_one_line_which_ends_with_its_objective(monkeypatch, model):
     with terminal(monkeypatch) as screen, warnings.catch_warnings():
@@ -88,15 +88,15 @@ def test_a_fit_has_one_line_which_ends_with_its_objective(monkeypatch, model):
         type(model).__name__,
         {"EVCLUS": "sweep", "EKNNClus": "pass"}.get(type(model).__name__, "iteration"),
     )
-    kept = [line for line in screen.lines if line]
-    assert len(kept) == 1
-    counted = rf"{name} {model.n_iter_} {steps}(e?s)?   objective "
-    assert re.fullmatch(counted + rf"{re.escape(f'{model.objective_:.9g}')}   [\d.e-]+ m?s", kept[0])
-    shown = screen.frames[-2]
+    lines = [line for line in screen.lines if line]
+    assert len(lines) == 1
+    pattern = rf"{name} {model.n_iter_} {steps}(e?s)?   objective "
+    assert re.fullmatch(pattern + rf"{re.escape(f'{model.objective_:.9g}')}   [\d.e-]+ m?s", lines[0])
+    frame = screen.frames[-2]
     assert re.fullmatch(
         rf"{name} {steps} \d+ of at most {model.max_iter:,}, objective \S+, \S+ (per second|s each), "
         r"at most \S+ (s|min|h|days) left",
-        shown,
+        frame,
     )
 
 
@@ -107,8 +107,8 @@ def test_every_stage_uses_the_same_line(monkeypatch):
     assert next(line for line in screen.lines if line) == "BootClus mixture EII"
     assert f"BootClus {model.n_iter_} sweeps   objective {model.objective_:.9g}" in screen.lines[1]
     assert any(
-        re.match(r"BootClus resample \d+ of 60, [\d,.]+ per second, about \S+ s left", one)
-        for one in screen.frames
+        re.match(r"BootClus resample \d+ of 60, [\d,.]+ per second, about \S+ s left", frame)
+        for frame in screen.frames
     )
 
 
@@ -127,13 +127,13 @@ def test_lines_are_as_wide_as_the_terminal_at_most(monkeypatch):
     assert max(map(len, screen.frames[:-1])) == 29
 
 
-def test_nobody_has_to_read_faster_than_ten_lines_a_second(monkeypatch):
+def test_a_line_changes_at_most_ten_times_per_second(monkeypatch):
     with terminal(monkeypatch, seconds=1000.0) as screen:
         ECM(4, verbose=1, random_state=0).fit(X)
     assert len(screen.frames) == 2
 
 
-def test_warnings_have_lines_of_their_own(monkeypatch):
+def test_warnings_have_separate_lines(monkeypatch):
     with terminal(monkeypatch) as screen, warnings.catch_warnings():
         warnings.showwarning = lambda message, *rest: print(message)
         warnings.simplefilter("always")
@@ -141,9 +141,9 @@ def test_warnings_have_lines_of_their_own(monkeypatch):
     assert next(line for line in screen.lines if line).startswith("the objective still changed after max_iter=2")
 
 
-def test_a_fit_that_is_broken_off_leaves_its_last_line(monkeypatch):
+def test_a_failed_fit_leaves_its_last_line(monkeypatch):
     def fail(progress):
-        if progress.done == 2:
+        if progress.n_done == 2:
             raise RuntimeError("no room for metrics")
 
     with terminal(monkeypatch) as screen, watching(fail), pytest.raises(RuntimeError, match="no room"):
@@ -153,7 +153,7 @@ def test_a_fit_that_is_broken_off_leaves_its_last_line(monkeypatch):
 
 def test_an_interrupted_fit_ends_its_line_with_the_best_state(monkeypatch):
     def stop(progress):
-        if progress.done == 2:
+        if progress.n_done == 2:
             raise KeyboardInterrupt
 
     with terminal(monkeypatch) as screen, watching(stop), pytest.warns(ConvergenceWarning, match="interrupted"):
@@ -161,7 +161,7 @@ def test_an_interrupted_fit_ends_its_line_with_the_best_state(monkeypatch):
     assert f"ECM 2 iterations   objective {model.objective_:.9g}" in screen.lines[0]
 
 
-def test_elsewhere_every_iteration_has_its_line(capsys):
+def test_without_a_terminal_every_iteration_has_a_line(capsys):
     model = ECM(4, verbose=1, random_state=0).fit(X)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("   objective")[0] for line in lines] == [
@@ -191,11 +191,11 @@ def test_elsewhere_every_iteration_has_its_line(capsys):
         (Progress("BootClus", "fit", "", message="mixture EII"), "BootClus mixture EII"),
     ],
 )
-def test_a_line_says_what_is_counted_how_fast_and_for_how_long(progress, text):
+def test_a_line_shows_count_speed_and_remaining_time(progress, text):
     assert live_text(progress) == text
 
 
-def test_a_program_without_a_console_fits_all_the_same(monkeypatch):
+def test_fits_work_without_a_console(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     assert ECM(4, verbose=1, random_state=0).fit(X).n_iter_ > 0
 
@@ -208,7 +208,7 @@ def test_control_c_on_a_terminal_keeps_the_line_and_the_result():
         "from evlearn.cluster import ECM\n"
         "from evlearn.datasets import make_fourclass\n"
         "X, _ = make_fourclass(400, random_state=0)\n"
-        "stop = lambda progress: progress.done == 3 and os.kill(os.getpid(), signal.SIGINT)\n"
+        "stop = lambda progress: progress.n_done == 3 and os.kill(os.getpid(), signal.SIGINT)\n"
         "with evlearn.watching(stop):\n"
         "    model = ECM(4, tol=0, max_iter=10_000, verbose=1, random_state=0).fit(X)\n"
         "print('and', model.n_iter_)\n"
@@ -224,6 +224,6 @@ def test_control_c_on_a_terminal_keeps_the_line_and_the_result():
         errors = process.stderr.read().decode()
     os.close(reader)
     assert "interrupted after" in errors
-    kept = [line for line in screen.lines if line]
-    assert re.match(r"ECM \d+ iterations   objective", kept[0])
-    assert kept[1].startswith("and ")
+    lines = [line for line in screen.lines if line]
+    assert re.match(r"ECM \d+ iterations   objective", lines[0])
+    assert lines[1].startswith("and ")

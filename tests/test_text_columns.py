@@ -1,4 +1,4 @@
-"""Features that are text: the error says which column it is, and what turns it into numbers."""
+"""Text features: the error names the column and a transformer for it."""
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,9 @@ COLUMNS = {"size": [1.0, 2.0, 8.0, 9.0], "2nd": ["1", "2", "3", "4"], "side": ["
 @pytest.mark.parametrize("estimator", [ECM(2), EVCLUS(2), EvidentialKNNClassifier()])
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_the_column_is_named_and_there_is_advice(estimator, frame):
-    words = r"could not .*'side' is not all numbers\. .*put .*TableEncoder\(\) before E.* in a Pipeline"
+    words = (
+        r"could not .*'side' contains values that are not numbers\. .*TableEncoder\(\) before E.* in a Pipeline"
+    )
     with pytest.raises(ValueError, match=words):
         estimator.fit(frame(COLUMNS), [0, 0, 1, 1])
 
@@ -25,7 +27,7 @@ def test_the_column_is_named_and_there_is_advice(estimator, frame):
 @pytest.mark.parametrize("kind", [list, np.array])
 def test_a_feature_of_an_array_has_a_number(kind):
     rows = kind([[1, 2, "a"], [3, 4, "b"]])
-    with pytest.raises(ValueError, match=r"'a'\)?\. Feature number 2 is not all numbers"):
+    with pytest.raises(ValueError, match=r"'a'\)?\. Feature number 2 contains values that are not numbers"):
         ECM(2).fit(rows)
 
 

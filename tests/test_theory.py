@@ -1,4 +1,4 @@
-"""What the page of theory states, tried on random masses and on small fits."""
+"""Statements of the page on theory, tested with random masses and small fits."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ NORMAL = np.column_stack([np.zeros(500), WITH_EMPTY[:, 1:] / WITH_EMPTY[:, 1:].s
 
 
 @pytest.mark.parametrize("level", [0.55, 0.6, 0.8, 0.95])
-def test_sure_is_the_pessimistic_decision_where_a_look_costs_one_minus_the_level(level):
+def test_sure_is_the_pessimistic_decision_if_rejection_costs_one_minus_the_level(level):
     verdict = CredalPartition(WITH_EMPTY, SETS).verdict(level)
     acts = decide(WITH_EMPTY, SETS, loss_matrix(3, rejection_cost=1 - level), criterion="pessimistic")
     assert np.array_equal(verdict.sure, (acts < 3) & ~verdict.outlier)
@@ -46,16 +46,16 @@ def test_candidates_need_not_be_the_smallest_set_with_the_belief():
     assert partition.verdict(0.6).candidates.tolist() == [[True, False, True, True]]
 
 
-def test_conditioning_by_dempster_lies_within_that_of_the_credal_set():
-    both = SETS.index([0, 1])
-    masses = NORMAL[belief(NORMAL, SETS)[:, both] > 0.01]
+def test_conditioning_by_dempster_is_within_that_of_the_credal_set():
+    pair = SETS.index([0, 1])
+    masses = NORMAL[belief(NORMAL, SETS)[:, pair] > 0.01]
     bel, pl = belief(masses, SETS), plausibility(masses, SETS)
     first, second = SETS.index([0]), SETS.index([1])
     lower = bel[:, first] / (bel[:, first] + pl[:, second])
     upper = pl[:, first] / (pl[:, first] + bel[:, second])
-    given = condition(masses, SETS, [0, 1])
-    inner = belief(given, SETS)[:, first], plausibility(given, SETS)[:, first]
-    np.testing.assert_allclose(inner[1], pl[:, first] / pl[:, both])
+    conditioned = condition(masses, SETS, [0, 1])
+    inner = belief(conditioned, SETS)[:, first], plausibility(conditioned, SETS)[:, first]
+    np.testing.assert_allclose(inner[1], pl[:, first] / pl[:, pair])
     assert (lower <= inner[0] + 1e-12).all()
     assert (inner[1] <= upper + 1e-12).all()
     assert (upper - lower > inner[1] - inner[0] + 0.1).any()
@@ -70,9 +70,9 @@ def test_contours_bound_commonality_from_above_and_plausibility_from_below():
 
 def test_safe_possibilities_contain_the_probabilities_and_scaled_ones_may_not():
     probabilities = np.array([0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
-    safe = [probabilities[probabilities <= one].sum() for one in probabilities]
+    safe = [probabilities[probabilities <= value].sum() for value in probabilities]
     scaled = probabilities / probabilities.max()
-    of_scaled, of_safe = (1 - CredalPartition.from_possibilistic([one]).doubt()[0] for one in (scaled, safe))
+    of_scaled, of_safe = (1 - CredalPartition.from_possibilistic([value]).doubt()[0] for value in (scaled, safe))
     np.testing.assert_allclose([of_scaled, of_safe], [0.8, 0.5])
 
 
@@ -107,10 +107,10 @@ def of_recm(model, sets):
 
 
 def of_secm(model, sets):
-    neighbours = GRAPH.toarray() & ~np.eye(len(X), dtype=bool)
-    shares = neighbours / np.maximum(neighbours.sum(axis=1, keepdims=True), 1)
-    alone = ~neighbours.any(axis=1)
-    shares = 0.5 * np.eye(len(X)) + 0.5 * (shares + np.diag(alone.astype(float)))
+    neighbors = GRAPH.toarray() & ~np.eye(len(X), dtype=bool)
+    shares = neighbors / np.maximum(neighbors.sum(axis=1, keepdims=True), 1)
+    isolated = ~neighbors.any(axis=1)
+    shares = 0.5 * np.eye(len(X)) + 0.5 * (shares + np.diag(isolated.astype(float)))
     return shares @ of_ecm(model, sets)
 
 

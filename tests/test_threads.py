@@ -1,4 +1,4 @@
-"""BLAS is held to one thread while anybody fits, and no longer."""
+"""Limit of BLAS to one thread during fits, and only during fits."""
 
 import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ from evlearn.utils.parallel import one_blas_thread
 
 
 def blas_threads():
-    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
 
 @pytest.fixture(autouse=True)
@@ -27,13 +27,13 @@ def _two_threads():
         torch.set_num_threads(before)
 
 
-def overlap(held, fail=False):
-    """The first enters, the second enters, the first leaves, the second leaves; what it saw when it was alone."""
+def overlap(limited, fail=False):
+    """Let two users overlap, and return the numbers of threads that the second sees after the first has left."""
     entered, second_entered, first_left = Event(), Event(), Event()
 
     def first():
         try:
-            with held():
+            with limited():
                 entered.set()
                 second_entered.wait(10)
                 if fail:
@@ -43,33 +43,33 @@ def overlap(held, fail=False):
 
     def second():
         entered.wait(10)
-        with held():
+        with limited():
             second_entered.set()
             first_left.wait(10)
             return blas_threads(), torch.get_num_threads()
 
     with ThreadPoolExecutor(2) as pool:
-        failed, seen = pool.submit(first), pool.submit(second)
+        failed, result = pool.submit(first), pool.submit(second)
         if fail:
             with pytest.raises(ValueError, match="no"):
                 failed.result()
-        return seen.result()
+        return result.result()
 
 
 @pytest.mark.parametrize("fail", [False, True])
-def test_the_last_of_two_overlapping_fits_puts_back_the_threads_of_blas(fail):
+def test_the_last_of_two_overlapping_fits_restores_the_threads_of_blas(fail):
     assert overlap(one_blas_thread, fail)[0] == {1}
     assert blas_threads() == {2}
 
 
-def test_the_last_of_two_overlapping_fits_puts_back_the_threads_of_torch():
+def test_the_last_of_two_overlapping_fits_restores_the_threads_of_torch():
     assert overlap(one_torch_thread)[1] == 1
     with ThreadPoolExecutor(1) as pool:  # a new thread takes the number of the process
         assert pool.submit(torch.get_num_threads).result() == 2
 
 
 @pytest.mark.slow
-def test_many_fits_in_threads_leave_blas_as_it_was():
+def test_many_fits_in_threads_restore_blas():
     X = np.random.RandomState(0).randn(60, 2)
 
     def fit(number):
@@ -80,12 +80,12 @@ def test_many_fits_in_threads_leave_blas_as_it_was():
         return ECM(2, random_state=0).fit(X).masses_
 
     with ThreadPoolExecutor(4) as pool:
-        found = [masses for masses in pool.map(fit, range(40)) if masses is not None]
+        results = [masses for masses in pool.map(fit, range(40)) if masses is not None]
     assert blas_threads() == {2}
-    assert all(np.array_equal(masses, found[0]) for masses in found)
+    assert all(np.array_equal(masses, results[0]) for masses in results)
 
 
-def test_blas_is_held_until_the_outermost_fit_ends():
+def test_blas_is_limited_until_the_outermost_fit_ends():
     with one_blas_thread():
         with one_blas_thread():
             assert blas_threads() == {1}

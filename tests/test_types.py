@@ -1,4 +1,4 @@
-"""What type checkers are told: by signatures, by the wheel that users install, and of names that are not there."""
+"""Types: in signatures, in the installed wheel, and for names that do not exist."""
 
 import inspect
 import re
@@ -16,31 +16,31 @@ from test_project import ROOT, public_objects
 
 SCRIPT = ROOT / "tests" / "typing" / "user_script.py"
 PIPELINE = ROOT / "tests" / "typing" / "user_pipeline.py"
-#: What a user has to say about packages that have no types.
+#: Settings that users need for packages without types.
 UNTYPED = "[mypy]\n[mypy-sklearn.*,pandas.*]\nignore_missing_imports = True\n"
 
 
 def functions():
-    """Every public function, method and constructor once, with its documentation."""
-    seen = set()
-    for path, found in public_objects():
-        made = inspect.isclass(found)
-        function = found.__init__ if made else found
+    """Yield every public function, method and constructor once, with its documentation."""
+    checked = set()
+    for path, value in public_objects():
+        is_class = inspect.isclass(value)
+        function = value.__init__ if is_class else value
         function = inspect.unwrap(getattr(function, "__func__", function))
-        if inspect.isfunction(function) and function not in seen:
-            seen.add(function)
-            yield path, function, ClassDoc(found) if made else FunctionDoc(function)
+        if inspect.isfunction(function) and function not in checked:
+            checked.add(function)
+            yield path, function, ClassDoc(value) if is_class else FunctionDoc(function)
 
 
 def parameters():
-    """Every public parameter: its path, its type, and the type that is documented."""
+    """Yield the path, the type and the documented type of every public parameter."""
     for path, function, documentation in functions():
         types = get_type_hints(function)
         documented = {
-            name.strip(): one.type
+            name.strip(): field.type
             for section in ("Parameters", "Attributes")
-            for one in documentation[section]
-            for name in one.name.split(",")
+            for field in documentation[section]
+            for name in field.name.split(",")
         }
         for name, parameter in inspect.signature(function).parameters.items():
             if name not in ("self", "cls") and parameter.kind not in (
@@ -51,49 +51,49 @@ def parameters():
 
 
 def words(kind):
-    """The words that a type takes, also where it takes other things too."""
+    """Return the strings that a type allows, possibly among other values."""
     if get_origin(kind) is Literal:
         return set(get_args(kind))
-    return set().union(*(words(one) for one in get_args(kind))) if get_origin(kind) is not None else set()
+    return set().union(*(words(part) for part in get_args(kind))) if get_origin(kind) is not None else set()
 
 
-def test_hardly_any_public_parameter_may_be_anything():
-    found = list(parameters())
-    anything = [path for path, kind, _ in found if kind is Any]
-    assert len(found) > 1000
-    assert len(anything) <= 0.003 * len(found), anything
+def test_few_public_parameters_have_no_type():
+    annotations = list(parameters())
+    untyped = [path for path, kind, _ in annotations if kind is Any]
+    assert len(annotations) > 1000
+    assert len(untyped) <= 0.003 * len(annotations), untyped
 
 
-def test_words_that_are_documented_as_the_only_ones_are_those_of_the_type():
+def test_documented_choices_are_those_of_the_type():
     for path, kind, documented in parameters():
-        if found := re.match(r"\{(\".*?)\}", documented):
-            assert words(kind) >= set(re.findall(r'"([^"]*)"', found[1])), path
+        if match := re.match(r"\{(\".*?)\}", documented):
+            assert words(kind) >= set(re.findall(r'"([^"]*)"', match[1])), path
             assert str not in get_args(kind), path
             assert kind is not str, path
 
 
-def test_whoever_learns_returns_its_own_kind():
-    learners = [(path, one) for path, one, _ in functions() if one.__name__ in ("fit", "partial_fit")]
+def test_methods_that_learn_return_the_estimator():
+    learners = [(path, method) for path, method, _ in functions() if method.__name__ in ("fit", "partial_fit")]
     assert len(learners) > 15
     for path, function in learners:
         assert get_type_hints(function)["return"] is Self, path
 
 
 def check(script, *options):
-    """The type checker's lines about a script, as (line, text)."""
-    done = subprocess.run(
+    """Return the type checker's messages about a script, as (line, text)."""
+    process = subprocess.run(
         [sys.executable, "-m", "mypy", "--no-error-summary", "--hide-error-codes", *options, str(script)],
         capture_output=True,
         text=True,
         cwd=ROOT,
     )
-    assert not done.stderr, done.stderr
+    assert not process.stderr, process.stderr
     name = re.escape(Path(script).name)
-    return [(int(line), text) for line, text in re.findall(rf"{name}:(\d+): (.*)", done.stdout)]
+    return [(int(line), text) for line, text in re.findall(rf"{name}:(\d+): (.*)", process.stdout)]
 
 
 @pytest.mark.slow
-def test_an_attribute_that_no_base_declares_is_an_error(tmp_path):
+def test_an_undeclared_attribute_is_an_error(tmp_path):
     script = tmp_path / "misspelt.py"
     script.write_text(
         "from evlearn.classify import EvidentialKNNClassifier\n"
@@ -104,9 +104,9 @@ def test_an_attribute_that_no_base_declares_is_an_error(tmp_path):
         "    print(two.masses)\n"
         "    print(three.clases_)\n"
     )
-    found = check(script, "--config-file", str(ROOT / "pyproject.toml"))
-    assert [line for line, text in found if "has no attribute" in text] == [7, 8, 9]
-    assert len(found) == 3
+    messages = check(script, "--config-file", str(ROOT / "pyproject.toml"))
+    assert [line for line, text in messages if "has no attribute" in text] == [7, 8, 9]
+    assert len(messages) == 3
 
 
 #: Tests of the wheel run in one process, so that it is built once.
@@ -115,7 +115,7 @@ one_process = pytest.mark.xdist_group("wheel")
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory):
-    """The wheel that users install."""
+    """Return the wheel that users install."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     # An editable install locks its build directory while another test imports from it, so the wheel needs its own.
@@ -139,7 +139,7 @@ def test_the_wheel_is_for_all_later_pythons_small_and_without_sources(wheel):
 
 @pytest.fixture(scope="session")
 def as_a_user(wheel, tmp_path_factory):
-    """Options of a type checker that sees evlearn as it is installed from the wheel."""
+    """Return the options of a type checker for evlearn as installed from the wheel."""
     folder = tmp_path_factory.mktemp("user")
     fresh = folder / "fresh"
     venv.create(fresh, with_pip=False)
@@ -147,7 +147,7 @@ def as_a_user(wheel, tmp_path_factory):
     subprocess.run(command, check=True, capture_output=True)
     (site,) = fresh.glob("**/site-packages")
     (python,) = [*fresh.glob("bin/python"), *fresh.glob("Scripts/python.exe")]
-    # What evlearn stands on is taken from here; its own editable install is no package that a checker finds.
+    # Dependencies are those of this environment; type checkers do not find an editable install.
     (site / "dependencies.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")))
     (folder / "mypy.ini").write_text(UNTYPED)
     options = ("--config-file", str(folder / "mypy.ini"), "--python-executable", str(python))
@@ -168,15 +168,15 @@ def test_a_users_pipeline_passes_a_strict_check(as_a_user, tmp_path):
 def test_the_wheel_has_types_and_a_users_script_is_checked_by_them(wheel, as_a_user):
     assert "evlearn/py.typed" in zipfile.ZipFile(wheel).namelist()
     # The first message of each line; notes that explain it follow.
-    found = dict(reversed(check(SCRIPT, *as_a_user)))
+    messages = dict(reversed(check(SCRIPT, *as_a_user)))
     for number, line in enumerate(SCRIPT.read_text().splitlines(), 1):
         _, _, comment = line.partition("  # ")
-        told = found.pop(number, "")
+        message = messages.pop(number, "")
         if comment.startswith("error: "):
-            assert told.startswith("error: "), line
-            assert f'"{comment.split()[1]}"' in told, (line, told)
+            assert message.startswith("error: "), line
+            assert f'"{comment.split()[1]}"' in message, (line, message)
         elif comment:
-            shown = re.sub(r"[\w.]+\.(?=\w)|\[.*\]", "", told.partition("Revealed type is ")[2].strip('"'))
-            assert shown == comment, (line, told)
+            revealed = re.sub(r"[\w.]+\.(?=\w)|\[.*\]", "", message.partition("Revealed type is ")[2].strip('"'))
+            assert revealed == comment, (line, message)
         else:
-            assert not told, (line, told)
+            assert not message, (line, message)

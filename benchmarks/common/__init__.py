@@ -1,1 +1,1 @@
-"""What studies share: measuring, the record, cells of published tables, data, processes, the command line."""
+"""Shared code of the studies: timing, the record, cells of published tables, data, processes, the command line."""

@@ -1,4 +1,4 @@
-"""Clusters with outliers, any number of rows in Parquet files: made once in a folder, and kept there."""
+"""Gaussian clusters with outliers in Parquet files, generated once per folder."""
 
 import shutil
 
@@ -13,19 +13,19 @@ OUTLIERS = 0.02
 
 
 def sample(seed, n, n_features, n_clusters=4):
-    """Rows of Gaussian clusters in single precision, and their clusters; two of a hundred are outliers (-1)."""
+    """Return samples of Gaussian clusters in single precision and their clusters; 2 % are outliers (-1)."""
     random = np.random.default_rng(seed)
     centers = np.random.default_rng(12345).normal(scale=3, size=(n_clusters, n_features))
     y = random.integers(n_clusters, size=n)
     X = (centers[y] + random.normal(size=(n, n_features))).astype(np.float32)
-    far = random.random(n) < OUTLIERS
-    X[far] *= 8
-    y[far] = -1
+    is_outlier = random.random(n) < OUTLIERS
+    X[is_outlier] *= 8
+    y[is_outlier] = -1
     return X, y
 
 
 def generate(folder, n_rows, n_features, n_clusters=4):
-    """The folder of Parquet files, a million rows each; block number i is ``sample(i, ...)``."""
+    """Return a folder of Parquet files with a million rows each; block i is ``sample(i, ...)``."""
     data = folder / f"gauss_{n_rows}x{n_features}"
     if data.exists():
         return data

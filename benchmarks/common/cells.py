@@ -1,4 +1,4 @@
-"""Cells of published tables beside ours: one form for all papers."""
+"""Cells of published tables beside our results, in one form for all papers."""
 
 import csv
 
@@ -8,35 +8,35 @@ from benchmarks.common import reference
 
 
 def published(name):
-    """The rows of a table as transcribed from a paper."""
+    """Return the rows of a table, transcribed from a paper."""
     with reference.results("seed_tables", f"{name}.csv").open() as file:
         return list(csv.DictReader(file))
 
 
-#: What was not run, because its data are not there.
-LEFT_OUT = []
+#: Messages about parts that were skipped because data are missing.
+MISSING_DATA = []
 
 
 def with_data(*parts):
-    """The cells of the parts whose data are there; of the others it is said what is missing."""
+    """Return the cells of all parts that have their data; print a message about the others."""
     cells = []
     for part in parts:
         try:
             cells += part()
         except FileNotFoundError as error:
-            if str(error) not in LEFT_OUT:
+            if str(error) not in MISSING_DATA:
                 print(f"left out: {error}", flush=True)
-                LEFT_OUT.append(str(error))
+                MISSING_DATA.append(str(error))
     return cells
 
 
-def cell(table, row, column, published, ours, tolerance, settings=""):
-    """A published number beside ours, the mean of one or more runs.
+def cell(table, row, column, published, values, tolerance, settings=""):
+    """Return a cell: a published number beside our result, the mean of one or more runs.
 
-    `table` is, for example, "NN-EVCLUS, Table 3"; `row` and `column` say which number of it. Two numbers agree if
-    they differ by no more than `tolerance`; for one that does not agree, `cause` says what was measured about it.
+    For example, `table` is "NN-EVCLUS, Table 3"; `row` and `column` locate the number in it. The numbers agree if
+    they differ by at most `tolerance`. If they do not agree, `cause` describes the measured cause.
     """
-    runs = np.atleast_1d(np.asarray(ours, dtype=float))
+    runs = np.atleast_1d(np.asarray(values, dtype=float))
     mean = float(runs.mean())
     return {
         "table": table,
@@ -53,40 +53,40 @@ def cell(table, row, column, published, ours, tolerance, settings=""):
     }
 
 
-#: Tables whose tolerance is so wide that any setting would do.
+#: Tables with a tolerance so wide that any setting agrees.
 WIDE = ("NN-EVCLUS, Figure 14", "Bootclus, Table 8", "Bootclus, Table 12")
 
 
-def worth(one):
-    """What a cell can show: "full", or why it shows little: "time", "zero", "weak" or "drawn anew".
+def evidence(cell):
+    """Return the kind of evidence of a cell: "full", or "time", "zero", "weak" or "random data" if it is weak.
 
-    CPU seconds agree if ours are fewer. A published zero that is zero here as well is easily met, and so is a
-    number with a wide tolerance. Data that the authors drew at random and did not publish can only be drawn anew.
+    CPU seconds agree if ours are fewer. A published 0 is easy to reproduce, and so is a number with a wide
+    tolerance. Data that the authors drew at random and did not publish can only be drawn again.
     """
-    if one["tolerance"] is None:
+    if cell["tolerance"] is None:
         return "time"
-    if one["published"] == 0 == one["ours"]:
+    if cell["published"] == 0 == cell["ours"]:
         return "zero"
-    if one["table"] in WIDE or (one["table"].endswith("Glass") and one["row"] != "all"):
+    if cell["table"] in WIDE or (cell["table"].endswith("Glass") and cell["row"] != "all"):
         return "weak"
-    if any(name in one["column"] + one["row"] for name in ("Banana", "GvHD")):
-        return "drawn anew"
+    if any(name in cell["column"] + cell["row"] for name in ("Banana", "GvHD")):
+        return "random data"
     return "full"
 
 
-def agrees(one):
-    """Whether a cell is within its tolerance, or differs by no more than two standard errors of two such means."""
-    return one["within"] or bool(
-        one["spread"] and abs(one["ours"] - one["published"]) <= 2 * one["spread"] * np.sqrt(2 / one["runs"])
+def agrees(cell):
+    """Return True if a cell is within its tolerance or within 2 standard errors of the difference of the means."""
+    return cell["within"] or bool(
+        cell["spread"] and abs(cell["ours"] - cell["published"]) <= 2 * cell["spread"] * np.sqrt(2 / cell["runs"])
     )
 
 
 def without_data(table, reason, n_cells):
-    """A published table, or a part of it, that cannot be compared, and why."""
+    """Return an entry for a published table, or a part of it, that cannot be compared, with the reason."""
     return {"table": table, "reason": reason, "cells": n_cells}
 
 
-def room_for_chance(before, runs, rounding=1e-3):
-    """How far a mean over `runs` may be from the one on record: four standard errors, and rounding."""
-    spread = before["spread"] or 0.0
-    return rounding + 4 * spread * (1 / before["runs"] + 1 / runs) ** 0.5
+def chance_tolerance(recorded, runs, rounding=1e-3):
+    """Return the tolerance of a mean over `runs`: 4 standard errors of the difference, plus rounding."""
+    spread = recorded["spread"] or 0.0
+    return rounding + 4 * spread * (1 / recorded["runs"] + 1 / runs) ** 0.5

@@ -1,4 +1,4 @@
-"""How benchmarks and size tests measure: best time of several rounds, peak memory, random masses."""
+"""Measurements for benchmarks and size tests: best time of several rounds, peak memory, random masses."""
 
 import time
 import tracemalloc
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def best_time(call, rounds=3, clock=time.perf_counter):
-    """Seconds of the fastest round: on a shared machine the others measure the neighbours."""
+    """Return the seconds of the fastest round; slower rounds are disturbed by other processes."""
     times = []
     for _ in range(rounds):
         start = clock()
@@ -17,18 +17,18 @@ def best_time(call, rounds=3, clock=time.perf_counter):
 
 
 def per_iteration(fit, iterations):
-    """CPU seconds of the iterations that a long fit makes beyond a short one; some end early."""
+    """Return CPU seconds per iteration, from the difference between a long and a short fit."""
     marks = []
     for count in (1, 1 + iterations):
         start = time.process_time()
         model = fit(count)
         marks.append((time.process_time() - start, model.n_iter_))
-    (short, few), (long, many) = marks
-    return (long - short) / (many - few)
+    (short, n_iter_short), (long, n_iter_long) = marks
+    return (long - short) / (n_iter_long - n_iter_short)
 
 
 def peak_bytes(call):
-    """Bytes that NumPy and Python allocate at the most beyond what was there before the call."""
+    """Return the peak number of bytes that NumPy and Python allocate during a call."""
     tracemalloc.start()
     try:
         call()
@@ -38,7 +38,7 @@ def peak_bytes(call):
 
 
 def random_masses(n_rows, n_sets, dtype=np.float64, seed=0):
-    """Mass functions with some mass on every set."""
+    """Return random mass functions with positive mass on every set."""
     masses = np.random.default_rng(seed).random((n_rows, n_sets), dtype=dtype)
     masses /= masses.sum(axis=1, keepdims=True)
     return masses

@@ -1,4 +1,4 @@
-"""Modules of the benchmarks in processes of their own."""
+"""Subprocesses that run modules of the benchmarks."""
 
 import json
 import os
@@ -11,23 +11,23 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 
 
 def environment():
-    """The variables of this process, with which Python finds the benchmarks from any folder."""
+    """Return the environment variables of this process, with the repository on the Python path."""
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return os.environ | {"PYTHONPATH": path}
 
 
 def command(module, *arguments, python=sys.executable):
-    """The words that run a module; a module names itself by ``__spec__.name``."""
+    """Return the command that runs a module; a module's own name is ``__spec__.name``."""
     return [python, "-m", module, *map(str, arguments)]
 
 
 def answer(module, *arguments):
-    """What a module prints as JSON in its last line."""
+    """Run a module and return the JSON of its last line."""
     text = subprocess.check_output(command(module, *arguments), text=True, env=environment())
     return json.loads(text.splitlines()[-1])
 
 
 def with_one_thread():
-    """Begin again with one thread for BLAS and OpenMP, which read it when they are loaded."""
+    """Restart this process with one thread for BLAS and OpenMP, which read the setting when they are loaded."""
     if not _ONE_THREAD.items() <= os.environ.items():
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | _ONE_THREAD)

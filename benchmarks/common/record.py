@@ -1,7 +1,7 @@
-"""The record: results of a study as one JSON file, with the command, the date, the machine and the versions.
+"""Record of results: one JSON file per study, with the command, the date, the machine and the versions.
 
-Studies write with `write` and tests read with `read`. The pages of the documentation are made of these files by
-``docs/record_pages``.
+Studies write with `write`, tests read with `load`. ``docs/record_pages`` generates the pages of the documentation
+from these files.
 """
 
 import datetime
@@ -18,7 +18,7 @@ CORE = ("evidential-learn", "numpy", "scipy", "scikit-learn")
 
 
 def machine():
-    """Processor, cores, memory and system, as far as Linux tells."""
+    """Return the processor, cores, memory and system; details are available on Linux only."""
     facts = {"processor": platform.machine(), "cores": os.cpu_count(), "system": platform.system()}
     information, memory = Path("/proc/cpuinfo"), Path("/proc/meminfo")
     if information.exists():
@@ -30,30 +30,30 @@ def machine():
 
 
 def versions(*packages):
-    """Versions of Python, of the library and what it stands on, and of other packages of the study."""
-    found = {"python": platform.python_version()}
+    """Return the versions of Python, of the library and its dependencies, and of other packages of the study."""
+    numbers = {"python": platform.python_version()}
     for name in (*CORE, *packages):
         try:
-            found[name] = metadata.version(name)
+            numbers[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = None
-    return found
+            numbers[name] = None
+    return numbers
 
 
 def program():
-    """What was run: a module of the benchmarks, or a test."""
+    """Return the name of the program: a module of the benchmarks, or a test."""
     spec = sys.modules["__main__"].__spec__
     return f"python -m {spec.name.removesuffix('.__main__')}" if spec else Path(sys.argv[0]).name
 
 
 def command():
-    """What was typed, without the folders of this machine."""
+    """Return the command line without the folders of this machine."""
     words = ["FOLDER" if Path(word).is_absolute() else word for word in sys.argv[1:]]
     return f"{program()} {shlex.join(words)}".strip()
 
 
-def write(name, found, packages=()):
-    """Write the results; `name` begins with reproduction, peers, answers, case, scale, robustness or mutants."""
+def write(name, results, packages=()):
+    """Write the results; `name` starts with reproduction, peers, answers, case, scale, robustness or mutants."""
     facts = {
         "command": command(),
         "date": datetime.date.today().isoformat(),
@@ -61,10 +61,10 @@ def write(name, found, packages=()):
         "versions": versions(*packages),
     }
     partial = RESULTS / f".{name}.json"
-    partial.write_text(json.dumps(facts | found, indent=1, allow_nan=False) + "\n")
+    partial.write_text(json.dumps(facts | results, indent=1, allow_nan=False) + "\n")
     partial.rename(RESULTS / f"{name}.json")
 
 
-def read(name):
-    """The results of a study."""
+def load(name):
+    """Return the results of a study."""
     return json.loads((RESULTS / f"{name}.json").read_text())

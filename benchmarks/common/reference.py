@@ -1,7 +1,7 @@
-"""Where data and tables of the papers and results of R are.
+"""Locations of reference data, of tables from papers and of results from R.
 
-What may be copied comes with the repository, in ``tests/reference``. Everything else is looked for in a folder
-that the user names; ``python -m benchmarks.get_data`` fills it as far as installed packages go.
+Files with a permissive license come with the repository, in ``tests/reference``. All others are read from a folder
+chosen by the user; ``python -m benchmarks.get_data`` writes those that installed packages contain.
 """
 
 import csv
@@ -13,48 +13,48 @@ SHIPPED = ROOT / "tests" / "reference"
 
 
 def folder():
-    """The folder with ``data`` and ``reference``: EVLEARN_REFERENCE, or ``shared`` beside the repository."""
+    """Return the folder with ``data`` and ``reference``: EVLEARN_REFERENCE, or ``../shared``."""
     return Path(os.environ.get("EVLEARN_REFERENCE") or ROOT.parent / "shared")
 
 
 def data(file):
-    """The path of a file of data, in the folder or in this repository."""
+    """Return the path of a data file, in the folder or in this repository."""
     return find(folder() / "data" / file, SHIPPED / "data" / file)
 
 
 def results(*names):
-    """The path of published numbers or of a result of R, in the folder or in this repository."""
+    """Return the path of published numbers or of a result of R, in the folder or in this repository."""
     return find(folder().joinpath("reference", *names), SHIPPED.joinpath(*names))
 
 
 def has(*names):
-    """Whether all these sets are there, as tables or as arrays."""
+    """Return True if all data sets exist, as tables or as arrays."""
     return all(is_in(folder(), name) or is_in(SHIPPED, name) for name in names)
 
 
 def is_in(place, name):
-    """Whether a folder has a set."""
+    """Return True if a folder contains a data set."""
     return any((place / "data" / f"{name}.{end}").exists() for end in ("csv", "npz"))
 
 
 def find(*places):
-    """The first of these files that is there."""
+    """Return the first path that exists."""
     for path in places:
         if path.exists():
             return path
     raise FileNotFoundError(
-        f"{places[0].name} is not in the folder of references; python -m benchmarks.get_data says where to get it"
+        f"{places[0].name} is not in the reference folder; python -m benchmarks.get_data prints its source"
     )
 
 
 def read_table(name, **options):
-    """A table of numbers with a header line, as an array."""
+    """Return a table of numbers with a header line as an array."""
     import numpy as np
 
     return np.genfromtxt(data(f"{name}.csv"), delimiter=",", skip_header=1, **options)
 
 
 def timings():
-    """R's recorded runs, a dict for each."""
+    """Return the recorded runs of R, one dict per run."""
     with results("timings.csv").open() as file:
         return list(csv.DictReader(file))

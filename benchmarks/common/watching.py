@@ -1,4 +1,4 @@
-"""Time and memory of a process and all its children, watched while they work; and a hard limit to their memory."""
+"""Time and memory of a process and all its children, and a hard limit on their memory."""
 
 import os
 import threading
@@ -8,15 +8,15 @@ from pathlib import Path
 
 import psutil
 
-_EVERY = 0.2  # seconds
+_INTERVAL = 0.2  # seconds
 
 
 class Watch:
-    """Laps of elapsed and CPU time, and the peak of memory, of this process and all below it.
+    """Laps of elapsed and CPU time, and the peak memory, of this process and all its descendants.
 
-    The first lap begins at `since`, which `now` has given, or else where the watch is entered. Memory counts pages
-    of several processes once (Pss). Pages of mapped files are in it, although the kernel takes them back when it
-    needs them; private memory is without them.
+    The first lap starts at `since` (a result of `clock_times`), or when the context is entered. Memory counts
+    pages shared by several processes once (Pss). It includes pages of mapped files, which the kernel can reclaim;
+    private memory excludes them.
     """
 
     def __init__(self, since=None):
@@ -25,8 +25,8 @@ class Watch:
     def __enter__(self):
         self.laps, self.peak, self.peak_private = {}, 0, 0
         self._stop = threading.Event()
-        self._last = self._since or now()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._last = self._since or clock_times()
+        self._thread = threading.Thread(target=self._sample_memory, daemon=True)
         self._thread.start()
         return self
 
@@ -35,47 +35,47 @@ class Watch:
         self._thread.join()
 
     def lap(self, name):
-        """What has passed since the last lap."""
-        ended = now()
-        wall, cpu = (after - before for after, before in zip(ended, self._last, strict=True))
+        """Record the time since the last lap."""
+        end = clock_times()
+        wall, cpu = (stop - start for stop, start in zip(end, self._last, strict=True))
         self.laps[name] = {"wall": round(wall, 3), "cpu": round(cpu, 3)}
-        self._last = ended
+        self._last = end
 
-    def _look(self):
-        while not self._stop.wait(_EVERY):
+    def _sample_memory(self):
+        while not self._stop.wait(_INTERVAL):
             total, private = memory_bytes()
             self.peak, self.peak_private = max(self.peak, total), max(self.peak_private, private)
 
 
-def now():
-    """Elapsed and CPU seconds, from which a lap can begin."""
+def clock_times():
+    """Return elapsed and CPU seconds, from which a lap can start."""
     return time.perf_counter(), cpu_seconds()
 
 
 def family():
-    """The process that asks, and all below it."""
-    own = psutil.Process()
-    return [own, *own.children(recursive=True)]
+    """Return this process and all its descendants."""
+    process = psutil.Process()
+    return [process, *process.children(recursive=True)]
 
 
-_SEEN = {}
+_CPU_SECONDS = {}
 
 
 def cpu_seconds():
-    """CPU seconds of this process and of all below it, also of those that have ended since the last look."""
+    """Return the CPU seconds of this process and all its descendants, including those that have ended."""
     for member in family():
         with suppress(psutil.Error):
-            _SEEN[member.pid] = sum(member.cpu_times()[:2])
-    return sum(_SEEN.values())
+            _CPU_SECONDS[member.pid] = sum(member.cpu_times()[:2])
+    return sum(_CPU_SECONDS.values())
 
 
 def memory_bytes():
-    """Memory of this process and all below it, and the part of it that is no page of a file."""
+    """Return the memory of this process and all its descendants, in total and without pages of files."""
     total = private = 0
     for member in family():
         try:
             lines = Path(f"/proc/{member.pid}/smaps_rollup").read_text().splitlines()[1:]
-        except OSError:  # it has ended
+        except OSError:  # the process has ended
             continue
         sizes = {name: int(value.split()[0]) * 1024 for name, value in (line.split(":", 1) for line in lines)}
         total += sizes["Pss"]
@@ -85,9 +85,9 @@ def memory_bytes():
 
 @contextmanager
 def limited(limit):
-    """A control group whose processes, with the files they cache, are held to `limit` bytes by the kernel.
+    """Create a control group whose processes may use `limit` bytes of memory, including cached files.
 
-    Gives a function that a process calls to enter it, or None where the right to make such a group is missing.
+    Yield a function that adds the calling process to the group, or None without the permission to create one.
     """
     group = _make_group(limit) if limit else None
     if group is None:

@@ -1,7 +1,7 @@
-"""A few cases to run before and after a change, in the manner of airspeed velocity (asv).
+"""A few benchmarks to run before and after a change, in the format of airspeed velocity (asv).
 
-Classes have ``setup``, ``time_*``, ``peakmem_*`` and ``track_*``, with the values of one parameter in ``params``.
-They import nothing but the library, so that they can be run with any version of it: by ``asv run``, with the
-settings of ``benchmarks/asv.conf.json``, or without asv by ``python -m benchmarks.regression``, which compares two
+Classes have ``setup``, ``time_*``, ``peakmem_*`` and ``track_*`` methods, and the values of one parameter in
+``params``. They import only the library, so they run with any of its versions: with ``asv run``, using the
+settings of ``benchmarks/asv.conf.json``, or without asv by ``python -m benchmarks.regression``, which compares 2
 versions.
 """

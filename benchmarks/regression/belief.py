@@ -7,10 +7,10 @@ from evlearn.belief import FocalSets, contour
 
 
 class Masses:
-    """200,000 mass functions on the pairs of four clusters."""
+    """200,000 mass functions on the pairs of 4 clusters."""
 
     def setup(self):
-        """Draw them."""
+        """Draw the masses."""
         self.sets = FocalSets.pairs(4)
         self.masses = np.random.default_rng(0).dirichlet(np.ones(len(self.sets)), 200_000)
 

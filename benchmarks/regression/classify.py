@@ -13,13 +13,13 @@ PARAMETERS = {
 
 
 class Classifiers:
-    """2,000 samples of four classes."""
+    """2,000 samples of 4 classes."""
 
     params = tuple(PARAMETERS)
     param_names = ("method",)
 
     def setup(self, name):
-        """Fit one, to predict with."""
+        """Create a classifier, and fit another for predictions."""
         warnings.simplefilter("ignore")
         self.X, self.y = blobs(2_000, 4), [row % 4 for row in range(2_000)]
         self.model = getattr(classify, name)(**PARAMETERS[name])

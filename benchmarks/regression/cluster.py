@@ -6,7 +6,7 @@ from evlearn import cluster
 
 from .data import blobs
 
-#: The method, its parameters, and the shape of the data. The number of iterations is fixed where it may change.
+#: Method, parameters and shape of the data. The number of iterations is fixed if it might vary.
 CASES = {
     "ECM": ("ECM", {"max_iter": 20, "tol": 0}, (40_000, 10)),
     "ECM adaptive": ("ECM", {"metric": "adaptive", "max_iter": 10, "tol": 0}, (10_000, 8)),
@@ -23,7 +23,7 @@ CASES = {
 
 
 def make(case):
-    """The data of a case and its estimator."""
+    """Return the data of a case and its estimator."""
     warnings.simplefilter("ignore")
     name, parameters, shape = CASES[case]
     number = {} if name == "EKNNClus" else {"n_clusters": 4}
@@ -32,13 +32,13 @@ def make(case):
 
 
 class Fits:
-    """A fit of each method."""
+    """Fits of each method."""
 
     params = tuple(CASES)
     param_names = ("method",)
 
     def setup(self, case):
-        """Make the data and the estimator."""
+        """Create the data and the estimator."""
         self.X, self.model = make(case)
 
     def time_fit(self, case):
@@ -52,7 +52,7 @@ class Fits:
 
 
 class Predictions:
-    """Masses of samples by a fitted method."""
+    """Masses of new samples by a fitted method."""
 
     params = ("ECM", "CCM", "EVCLUS landmarks")
     param_names = ("method",)

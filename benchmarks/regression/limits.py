@@ -1,4 +1,4 @@
-"""Ratios to the bare arithmetic, each measured in one run: how far a method is from what it cannot do without."""
+"""Ratios of the time of a method to that of its bare arithmetic, measured in one run."""
 
 import time
 import warnings
@@ -16,30 +16,30 @@ ROUNDS = 5
 
 
 def cpu(call):
-    """CPU seconds of a call, and what it gives."""
+    """Return the CPU seconds of a call, and its result."""
     start = time.process_time()
     result = call()
     return time.process_time() - start, result
 
 
 def of_iterations(fit, iterations):
-    """CPU seconds of an iteration: those that a long fit makes beyond a short one."""
+    """Return the CPU seconds per iteration, from the difference between a long and a short fit."""
     (short, first), (long, second) = (cpu(lambda count=count: fit(count)) for count in (2, 2 + iterations))
     return (long - short) / (second.n_iter_ - first.n_iter_)
 
 
-def ratio(ours, bare):
-    """The median of several rounds of ours over that of the bare loop, in turns; differences have no least."""
-    rounds = [(ours(), bare()) for _ in range(ROUNDS)]
+def ratio(method, bare):
+    """Return the ratio of the median times of a method and a bare loop, timed alternately."""
+    rounds = [(method(), bare()) for _ in range(ROUNDS)]
     first, second = map(median, zip(*rounds, strict=True))
     return first / second
 
 
 class ECMIteration:
-    """An iteration of ECM with all sets of four clusters, and one of Lloyd's algorithm: 100,000 x 10 numbers."""
+    """Iterations of ECM with all sets of 4 clusters, and of Lloyd's algorithm: 100,000 samples, 10 features."""
 
     def setup(self):
-        """Draw samples without clusters, so that neither ends early."""
+        """Draw samples without clusters, so that neither method stops early."""
         warnings.simplefilter("ignore")
         self.X = np.random.default_rng(0).standard_normal((100_000, 10))
         self.start = self.X[:4]
@@ -58,7 +58,7 @@ class ECMIteration:
 
 
 class EVCLUSSweep:
-    """A sweep of EVCLUS over 100,000 samples with 50 partners, and a loop that gathers the same rows."""
+    """Sweep of EVCLUS over 100,000 samples with 50 partners, and a loop that gathers the same rows."""
 
     def setup(self):
         """Draw the pairs and the masses."""
@@ -87,10 +87,10 @@ class EVCLUSSweep:
 
 
 class LandmarkPass:
-    """Masses of 50,000 samples from 500 landmarks, and the products and exponentials that this takes."""
+    """Masses of 50,000 samples from 500 landmarks, and the products and exponentials that this requires."""
 
     def setup(self):
-        """Fit to a part of the samples."""
+        """Fit to a subset of the samples."""
         warnings.simplefilter("ignore")
         self.X = blobs(50_000, 10, dtype="float32")
         self.model = EVCLUS(4, solver="landmark", n_landmarks=500, random_state=0).fit(self.X[:5_000])
@@ -108,24 +108,25 @@ class LandmarkPass:
 
 
 class NNEVCLUSEpoch:
-    """An epoch of 20 mini-batches of 250 samples, and one of a loop in plain torch with the same network."""
+    """Epoch of 20 mini-batches of 250 samples, and of a loop in plain torch with the same network."""
 
     def setup(self):
-        """Make the data, and the loop that one would write by hand."""
+        """Create the data, and load torch."""
         import torch
 
-        from evlearn.neural import NNEVCLUS
+        from evlearn.neural import NNEVCLUS, Solver
 
         warnings.simplefilter("ignore")
         torch.set_num_threads(1)
         torch.manual_seed(0)
         self.estimator, self.torch = NNEVCLUS, torch
+        self.solver = Solver("rmsprop", batch_size=250)
         self.X, self.sets = blobs(5_000, 2, 15), FocalSets.simple(15)
 
     def track_over_torch(self):
-        settings = {"solver": "rmsprop", "batch_size": 250, "network": (30,), "init": "random"}
+        settings = {"solver": self.solver, "network": (30,), "init": "random"}
 
-        def ours(count):
+        def fit(count):
             model = self.estimator(15, focal_sets=self.sets, max_iter=count, tol=0, random_state=0, **settings)
             return model.fit(self.X)
 
@@ -133,7 +134,7 @@ class NNEVCLUSEpoch:
             return cpu(lambda: [self.step(part) for part in self.parts()])[0] / 10
 
         self.make_network()
-        return ratio(lambda: of_iterations(ours, 10), bare)
+        return ratio(lambda: of_iterations(fit, 10), bare)
 
     def make_network(self):
         torch = self.torch
@@ -145,11 +146,11 @@ class NNEVCLUSEpoch:
         self.optimizer = torch.optim.RMSprop(self.network.parameters(), lr=1e-3, alpha=0.9)
 
     def parts(self):
-        """The mini-batches of ten epochs."""
+        """Return the mini-batches of 10 epochs."""
         return (part for _ in range(10) for part in self.torch.randperm(len(self.X)).chunk(20))
 
     def step(self, part):
-        """A step of the bare loop."""
+        """Run a step of the bare loop."""
         z = self.inputs[part]
         squares = (z * z).sum(dim=1)
         targets = -self.torch.expm1(-3 * (squares[:, None] + squares[None, :] - 2 * z @ z.T).clamp(min=0))

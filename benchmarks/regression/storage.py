@@ -1,4 +1,4 @@
-"""Reading of models and partitions, and one row for a model that was read."""
+"""Loading of models and partitions, and predictions for one row by a loaded model."""
 
 import tempfile
 from pathlib import Path

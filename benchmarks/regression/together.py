@@ -1,4 +1,4 @@
-"""Fits of several clusterers together: ensembles, and sets of clusters with a promised coverage."""
+"""Fits of several clusterers: ensembles and conformal clusterers."""
 
 import warnings
 
@@ -24,13 +24,13 @@ METHODS = {"CredalEnsemble": ensemble, "ConformalClusterer": conformal}
 
 
 class Fits:
-    """2,000 samples of four clusters."""
+    """2,000 samples of 4 clusters."""
 
     params = tuple(METHODS)
     param_names = ("method",)
 
     def setup(self, name):
-        """Fit one, to predict with."""
+        """Create an estimator, and fit another for predictions."""
         warnings.simplefilter("ignore")
         self.X, self.model = blobs(2_000, 4), METHODS[name]()
         self.fitted = METHODS[name]().fit(self.X)

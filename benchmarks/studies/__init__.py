@@ -1,1 +1,1 @@
-"""One package for each page of the record, and one command for each: ``python -m benchmarks.studies.peers``."""
+"""Studies, one package and one command per page of the record: ``python -m benchmarks.studies.peers``."""

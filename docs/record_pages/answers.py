@@ -1,272 +1,302 @@
-"""How good answers are by default: labels, doubt and verdicts beside other methods, and before and after."""
+"""Results with default parameters: labels, doubt and verdicts, with other methods and earlier defaults."""
 
 from matplotlib.figure import Figure
 
-from benchmarks.studies.answers.methods import OURS
+from benchmarks.studies.answers.methods import LIBRARY_METHODS
 from benchmarks.studies.answers.summary import BETTER, duels
 
-from .tables import duel_table, provenance, table, verdict, written
+from .tables import duel_table, interval_text, provenance, table, verdict
 
 LISTS = ("design", "validation")
 
 
-def parts(read):
-    """Texts and figures of the page."""
-    now, before = read("answers"), read("answers_before")
+def parts(read_results):
+    """Return the texts and figures of the page."""
+    current, earlier = read_results("answers"), read_results("answers_before")
     return {
-        "verdict": in_short(now),
-        "provenance": provenance(now),
-        "provenance_before": provenance(before),
-        "sizes": sizes(now),
-        "labels": labels(now),
-        "groups": groups(now),
-        **{f"duels_{figure}": duel_table(found, shown) for figure, found in of_validation(now).items()},
-        "picks": picks(now),
-        "costs": costs(now),
-        "doubt": doubt(now),
-        "verdicts": verdicts(now),
-        "falsely_sure": falsely_sure(now),
-        "halfway": special(now, before, "half way"),
-        "clouds": special(now, before, "one cloud"),
-        "before": before_and_after(now, before),
-        "ended": ended(now),
-        **{f"sets_{which}": sets(now, which) for which in LISTS},
-        "figure": figure(now),
+        "verdict": in_short(current),
+        "provenance": provenance(current),
+        "provenance_before": provenance(earlier),
+        "sizes": sizes(current),
+        "labels": labels(current),
+        "groups": groups(current),
+        **{
+            f"duels_{figure}": duel_table(comparisons, method_text)
+            for figure, comparisons in of_validation(current).items()
+        },
+        "picks": picks(current),
+        "costs": costs(current),
+        "doubt": doubt(current),
+        "verdicts": verdicts(current),
+        "falsely_sure": falsely_sure(current),
+        "halfway": special(current, earlier, "half way"),
+        "clouds": special(current, earlier, "one cloud"),
+        "before": comparison_with_earlier(current, earlier),
+        "ended": unfinished(current),
+        **{f"sets_{list_name}": sets(current, list_name) for list_name in LISTS},
+        "figure": figure(current),
     }
 
 
 def in_short(results):
-    """What the validation list says of the methods that most people will use."""
-    found = about(results, "validation")
-    own = {name: found[name] for name in ("ECM", "CCM", "EVCLUS")}
-    n_sets = len({one["data"] for one in results["lists"]["validation"]["entries"]})
+    """Return the results of the main methods on the validation list."""
+    summaries = summaries_of(results, "validation")
+    selected = {name: summaries[name] for name in ("ECM", "CCM", "EVCLUS")}
+    n_sets = len({entry["data"] for entry in results["lists"]["validation"]["entries"]})
 
-    def each(figure, form="+.3f", percent=False):
-        return "; ".join(f"{name} {written(one[figure], form, percent)}" for name, one in own.items())
+    def texts_of(figure, form="+.3f", percent=False):
+        return "; ".join(
+            f"{name} {interval_text(entry[figure], form, percent)}" for name, entry in selected.items()
+        )
 
     errors = "; ".join(
-        f"{name} {percent(one['sure_error'])} and {percent(one['torn_error'])} %" for name, one in own.items()
+        f"{name} {percent(entry['sure_error'])} and {percent(entry['torn_error'])} %"
+        for name, entry in selected.items()
     )
-    twice = "; ".join(
-        f"{name} on {one['torn_twice']} of {one['sets_with_torn']} sets" for name, one in own.items()
+    multiples = "; ".join(
+        f"{name} on {entry['torn_twice']} of {entry['sets_with_torn']} sets" for name, entry in selected.items()
     )
-    falsely = "; ".join(f"{name} {len(found[name]['falsely_sure'])}" for name in OURS if name in found)
+    false_counts = "; ".join(
+        f"{name} {len(summaries[name]['falsely_sure'])}" for name in LIBRARY_METHODS if name in summaries
+    )
     return verdict(
-        f"Figures are those of the {n_sets} validation sets, which nobody looked at while defaults were chosen.",
-        f"**Labels are as good as those of k-means, not better.** ARI over k-means: {each('ari_over_k_means')}.",
+        f"All figures are for the {n_sets} validation data sets, which were not used to choose the defaults.",
+        "**Labels are as good as those of k-means, not better.** Difference of the ARI from k-means: "
+        f"{texts_of('ari_over_k_means')}.",
         "**Torn samples are wrong far more often than sure ones.** Errors among sure and among torn samples: "
-        f"{errors}. Torn samples are wrong at least twice as often: {twice}.",
-        "**Does the verdict beat a simple ratio of distances?** Right labels among sure samples, minus those "
-        f"among as many samples that k-means keeps by that ratio: {each('sure_gain', '+.1f', True)}.",
-        "**What to pick instead** is told below, by kind of data: ECM is not the best for all. Mean ARI: "
-        f"{best_of(results)}.",
-        f"**Wrong with confidence:** sets of which a method is falsely sure: {falsely}. They are listed below.",
+        f"{errors}. Torn samples are wrong at least twice as often: {multiples}.",
+        "**Comparison with a ratio of distances.** Share of right labels among sure samples, minus that among "
+        f"as many samples with the smallest ratio of k-means: {texts_of('sure_gain', '+.1f', True)}.",
+        f"**ECM is not best everywhere**: see *Best methods by kind of data*. Mean ARI: {best_of(results)}.",
+        f"**Overconfidence:** number of data sets on which a method is falsely sure: {false_counts}. They are "
+        "listed below.",
     )
 
 
-def shown(method):
-    """How a method is written: ours stand out."""
-    return f"**{method}**" if method in OURS else method
+def method_text(method):
+    """Return the name of a method, in bold for methods of this library."""
+    return f"**{method}**" if method in LIBRARY_METHODS else method
 
 
 def lists(results):
-    """The lists that were run."""
-    return [which for which in LISTS if results["lists"].get(which, {}).get("entries")]
+    """Return the lists with results."""
+    return [list_name for list_name in LISTS if results["lists"].get(list_name, {}).get("entries")]
 
 
-def about(results, which, part="all"):
-    """What is known of each method, by list and group."""
-    return results["lists"].get(which, {}).get("summary", {}).get(part, {})
+def summaries_of(results, list_name, part="all"):
+    """Return the summaries of all methods for a list and group."""
+    return results["lists"].get(list_name, {}).get("summary", {}).get(part, {})
+
+
+def split_methods(names):
+    """Split names of methods into those of this library and others."""
+    library_methods = [name for name in names if name in LIBRARY_METHODS]
+    return library_methods, [name for name in names if name not in LIBRARY_METHODS]
 
 
 def methods(results):
-    """All methods, ours first."""
-    names = dict.fromkeys(name for which in lists(results) for name in about(results, which))
-    return sorted(names, key=lambda name: name not in OURS)
+    """Return all methods, those of this library first."""
+    names = dict.fromkeys(name for list_name in lists(results) for name in summaries_of(results, list_name))
+    return sorted(names, key=lambda name: name not in LIBRARY_METHODS)
 
 
 def sizes(results):
     counts = []
-    for which in lists(results):
-        entries = results["lists"].get(which, {}).get("entries", [])
-        families = len({one["family"] for one in entries})
-        counts.append(f"the {which} list has {len({one['data'] for one in entries})} sets of {families} families")
+    for list_name in lists(results):
+        entries = results["lists"].get(list_name, {}).get("entries", [])
+        families = len({entry["family"] for entry in entries})
+        counts.append(
+            f"the {list_name} list has {len({entry['data'] for entry in entries})} sets of {families} families"
+        )
     return f"In this run {' and '.join(counts)}.\n\n"
 
 
 def labels(results):
-    """The adjusted Rand index, its difference to that of k-means, and who is ahead."""
+    """Return the adjusted Rand index, its difference from that of k-means, and the counts of families."""
     rows = []
     for name in methods(results):
-        row = [shown(name)]
-        for which in lists(results):
-            one = about(results, which).get(name, {})
-            counts = f"{one['won']}, {one['tied']}, {one['lost']}" if "won" in one else ""
-            row += [written(one.get("ari")), written(one.get("ari_over_k_means"), "+.3f"), counts]
+        row = [method_text(name)]
+        for list_name in lists(results):
+            entry = summaries_of(results, list_name).get(name, {})
+            counts = f"{entry['won']}, {entry['tied']}, {entry['lost']}" if "won" in entry else ""
+            row += [interval_text(entry.get("ari")), interval_text(entry.get("ari_over_k_means"), "+.3f"), counts]
         rows.append(row)
     names = ("ARI", "over k-means", "won, tied, lost")
-    return table(["method", *(f"{which}: {what}" for which in lists(results) for what in names)], rows)
+    return table(
+        ["method", *(f"{list_name}: {quantity}" for list_name in lists(results) for quantity in names)], rows
+    )
 
 
 def groups(results):
-    """The adjusted Rand index by group of data, over both lists."""
+    """Return the adjusted Rand index by group of data, over both lists."""
     names = [name for name in results["lists"]["design"]["summary"] if name != "all"]
     rows = []
     for method in methods(results):
         cells = [
-            " / ".join(mean(about(results, which, group).get(method, {}).get("ari")) for which in lists(results))
+            " / ".join(
+                mean(summaries_of(results, list_name, group).get(method, {}).get("ari"))
+                for list_name in lists(results)
+            )
             for group in names
         ]
-        rows.append([shown(method), *cells])
+        rows.append([method_text(method), *cells])
     return table(["method", *names], rows)
 
 
 def of_validation(results):
-    """Each of ours beside each of the others on the validation list, by figure."""
+    """Return comparisons with other methods on the validation list, by measure."""
     entries, names = results["lists"]["validation"]["entries"], methods(results)
-    return duels(entries, [one for one in names if one in OURS], [one for one in names if one not in OURS])
+    return duels(entries, *split_methods(names))
 
 
 def best_of(results):
-    """ECM, the best of ours and the best of the others, by kind of data."""
-    told = []
-    for group, found in results["lists"]["validation"]["summary"].items():
+    """Return ECM, the best method of this library and the best other method, by kind of data."""
+    texts = []
+    for group, summaries in results["lists"]["validation"]["summary"].items():
         if group != "all":
-            (ours, *_), (others, *_) = (ranked(found, "ari", own) for own in (True, False))
-            rivals = dict.fromkeys([("ECM", found["ECM"]["ari"]["mean"]), ours, others])
-            told.append(f"{group}: {', '.join(f'{name} {value:.2f}' for name, value in rivals)}")
-    return "; ".join(told)
+            (library_best, *_), (other_best, *_) = (ranked(summaries, "ari", is_own) for is_own in (True, False))
+            rivals = dict.fromkeys([("ECM", summaries["ECM"]["ari"]["mean"]), library_best, other_best])
+            texts.append(f"{group}: {', '.join(f'{name} {value:.2f}' for name, value in rivals)}")
+    return "; ".join(texts)
 
 
-def ranked(found, figure, own):
-    """Methods of ours, or others, that gave answers on all families, the best first."""
-    n_families = found["k-means"][figure]["families"]
+def ranked(summaries, figure, is_own):
+    """Return methods of this library, or others, with results on all families, the best first."""
+    n_families = summaries["k-means"][figure]["families"]
     means = [
-        (name, one[figure]["mean"])
-        for name, one in found.items()
-        if (name in OURS) is own and one.get(figure, {}).get("families") == n_families
+        (name, entry[figure]["mean"])
+        for name, entry in summaries.items()
+        if (name in LIBRARY_METHODS) is is_own and entry.get(figure, {}).get("families") == n_families
     ]
-    return sorted(means, key=lambda one: -BETTER[figure] * one[1])
+    return sorted(means, key=lambda entry: -BETTER[figure] * entry[1])
 
 
 def picks(results):
-    """By kind of data: the best of ours and the best of the others, by labels and by labels with doubt."""
+    """Return the best methods by kind of data, for labels and for labels with doubt."""
     rows = []
     for group in (name for name in results["lists"]["validation"]["summary"] if name != "all"):
-        found = about(results, "validation", group)
+        summaries = summaries_of(results, "validation", group)
         cells = [
-            ", ".join(f"{name} {value:.2f}" for name, value in ranked(found, figure, own)[:2])
+            ", ".join(f"{name} {value:.2f}" for name, value in ranked(summaries, figure, is_own)[:2])
             for figure in ("ari", "aurc")
-            for own in (True, False)
+            for is_own in (True, False)
         ]
-        n_families = found["k-means"]["ari"]["families"]
+        n_families = summaries["k-means"]["ari"]["families"]
         rows.append([f"{group} ({n_families} families)", *cells])
     header = ["data", "labels: ours", "labels: others", "labels and doubt: ours", "labels and doubt: others"]
     return table(header, rows)
 
 
 def costs(results):
-    """CPU and memory of a fit, over both lists."""
+    """Return CPU time and memory of a fit, over both lists."""
     rows = []
     for name in methods(results):
-        row = [shown(name)]
-        for which in lists(results):
-            one = about(results, which).get(name, {})
+        row = [method_text(name)]
+        for list_name in lists(results):
+            entry = summaries_of(results, list_name).get(name, {})
             row += [
-                mean(one.get("cpu_seconds"), ".2g"),
-                mean(one.get("memory_mb"), ".0f"),
-                len(one.get("ended", ())),
+                mean(entry.get("cpu_seconds"), ".2g"),
+                mean(entry.get("memory_mb"), ".0f"),
+                len(entry.get("ended", ())),
             ]
         rows.append(row)
-    names = ("CPU seconds", "memory, MB", "no answer")
-    return table(["method", *(f"{which}: {what}" for which in lists(results) for what in names)], rows)
+    names = ("CPU seconds", "memory, MB", "no result")
+    return table(
+        ["method", *(f"{list_name}: {quantity}" for list_name in lists(results) for quantity in names)], rows
+    )
 
 
-def mean(one, form=".2f"):
-    return f"{one['mean']:{form}}" if one else "–"
+def mean(entry, form=".2f"):
+    return f"{entry['mean']:{form}}" if entry else "–"
 
 
 def doubt(results):
-    """Areas under curves."""
+    """Return areas under curves."""
     rows = []
     for name in methods(results):
-        row = [shown(name)]
-        for which in lists(results):
-            one = about(results, which).get(name, {})
-            row += [mean(one.get("aurc"), ".3f"), mean(one.get("augrc"), ".3f")]
-            row += [written(one.get("aurc_normalized")), mean(one.get("augrc_normalized"))]
+        row = [method_text(name)]
+        for list_name in lists(results):
+            entry = summaries_of(results, list_name).get(name, {})
+            row += [mean(entry.get("aurc"), ".3f"), mean(entry.get("augrc"), ".3f")]
+            row += [interval_text(entry.get("aurc_normalized")), mean(entry.get("augrc_normalized"))]
         rows.append(row)
-    names = ("AURC", "AUGRC", "AURC, 0 best, 1 random", "AUGRC likewise")
-    return table(["method", *(f"{which}: {what}" for which in lists(results) for what in names)], rows)
+    names = ("AURC", "AUGRC", "AURC, 0 best, 1 random", "AUGRC, 0 best, 1 random")
+    return table(
+        ["method", *(f"{list_name}: {quantity}" for list_name in lists(results) for quantity in names)], rows
+    )
 
 
 def verdicts(results):
-    """Shares and errors of sure and torn samples."""
+    """Return shares and errors of sure and torn samples."""
     rows = []
     for name in methods(results):
-        for which in lists(results):
-            one = about(results, which).get(name, {})
-            if "falsely_sure" in one:
-                shares = " / ".join(percent(one.get(kind)) for kind in ("sure", "torn", "outlier"))
-                errors = " / ".join(percent(one.get(kind)) for kind in ("sure_error", "torn_error"))
-                twice = f"{one['torn_twice']} of {one['sets_with_torn']}"
-                gain = written(one.get("sure_gain"), "+.1f", percent=True)
-                rows.append([shown(name), which, shares, errors, twice, gain, len(one["falsely_sure"])])
+        for list_name in lists(results):
+            entry = summaries_of(results, list_name).get(name, {})
+            if "falsely_sure" in entry:
+                shares = " / ".join(percent(entry.get(kind)) for kind in ("sure", "torn", "outlier"))
+                errors = " / ".join(percent(entry.get(kind)) for kind in ("sure_error", "torn_error"))
+                multiples = f"{entry['torn_twice']} of {entry['sets_with_torn']}"
+                gain = interval_text(entry.get("sure_gain"), "+.1f", percent=True)
+                rows.append(
+                    [method_text(name), list_name, shares, errors, multiples, gain, len(entry["falsely_sure"])]
+                )
     header = [
         "method",
         "list",
         "sure / torn / outliers, %",
         "errors of sure / torn, %",
         "torn wrong twice as often as sure",
-        "sure samples better than as many of k-means",
+        "gain of sure samples over as many of k-means",
         "falsely sure",
     ]
     return table(header, rows)
 
 
-def percent(one):
-    return f"{100 * one['mean']:.0f}" if one else "–"
+def percent(entry):
+    return f"{100 * entry['mean']:.0f}" if entry else "–"
 
 
 def falsely_sure(results):
-    """The sets on which a method is falsely sure."""
+    """Return the data sets on which a method is falsely sure."""
     lines = []
     for name in methods(results):
-        for which in lists(results):
-            found = about(results, which).get(name, {}).get("falsely_sure")
-            if found:
-                lines.append(f"* {shown(name)}, {which}: {', '.join(found)}.")
-    return "\n".join(lines or ["No method is falsely sure of any set."]) + "\n\n"
+        for list_name in lists(results):
+            data_names = summaries_of(results, list_name).get(name, {}).get("falsely_sure")
+            if data_names:
+                lines.append(f"* {method_text(name)}, {list_name}: {', '.join(data_names)}.")
+    return "\n".join(lines or ["No method is falsely sure on any data set."]) + "\n\n"
 
 
-def special(now, before, kind):
-    """What is said of samples half way between clusters, or of a cloud without clusters."""
+def special(current, earlier, kind):
+    """Return shares of verdicts for samples halfway between clusters, or for data without clusters."""
     rows = []
-    for results, when in ((before, "before"), (now, "now")):
-        for name in OURS:
-            found = [one for one in results["special"] if one["method"] == name and one["data"].startswith(kind)]
-            if found:
-                rows.append([shown(name), when, *(special_cell(one) for one in found)])
-    columns = dict.fromkeys(one["data"] for one in now["special"] if one["data"].startswith(kind))
+    for results, version in ((earlier, "before"), (current, "now")):
+        for name in LIBRARY_METHODS:
+            entries = [
+                entry for entry in results["special"] if entry["method"] == name and entry["data"].startswith(kind)
+            ]
+            if entries:
+                rows.append([method_text(name), version, *(special_cell(entry) for entry in entries)])
+    columns = dict.fromkeys(entry["data"] for entry in current["special"] if entry["data"].startswith(kind))
     return table(["method", "", *(name.partition(", ")[2] for name in columns)], rows)
 
 
-def special_cell(one):
-    if "ended" in one:
+def special_cell(entry):
+    if "ended" in entry:
         return "–"
     of_cloud = ("others_sure", "others_torn", "others_outlier")
-    names = ("between_torn", "others_torn") if "between_torn" in one else of_cloud
-    return " / ".join(f"{100 * one[name]:.0f}" for name in names)
+    names = ("between_torn", "others_torn") if "between_torn" in entry else of_cloud
+    return " / ".join(f"{100 * entry[name]:.0f}" for name in names)
 
 
-def before_and_after(now, before):
-    """The means that matter, before and now."""
+def comparison_with_earlier(current, earlier):
+    """Return the main means of earlier and current defaults."""
     rows = []
-    for name in OURS:
-        for which in lists(now):
-            pair = [about(results, which).get(name, {}) for results in (before, now)]
-            if all("ari" in one for one in pair):
-                falsely = [str(len(one["falsely_sure"])) for one in pair]
+    for name in LIBRARY_METHODS:
+        for list_name in lists(current):
+            pair = [summaries_of(results, list_name).get(name, {}) for results in (earlier, current)]
+            if all("ari" in entry for entry in pair):
+                falsely = [str(len(entry["falsely_sure"])) for entry in pair]
                 cells = [
                     arrow(pair, "ari", ".2f"),
                     arrow(pair, "ari_over_k_means", "+.3f"),
@@ -275,58 +305,65 @@ def before_and_after(now, before):
                     " → ".join(falsely),
                     arrow(pair, "cpu_seconds", ".2g"),
                 ]
-                rows.append([shown(name), which, *cells])
+                rows.append([method_text(name), list_name, *cells])
     names = ("ARI", "over k-means", "errors of sure", "errors of torn", "falsely sure", "CPU seconds")
     return table(["method", "list", *names], rows)
 
 
 def arrow(pair, figure, form):
-    return " → ".join(mean(one.get(figure), form) for one in pair)
+    return " → ".join(mean(entry.get(figure), form) for entry in pair)
 
 
-def ended(results):
-    """Fits that gave no answer."""
+def unfinished(results):
+    """Return fits without a result."""
     lines = [
-        f"* {shown(one['method'])} on {one['data']} ({which}): {one['ended']}"
-        for which in lists(results)
-        for one in results["lists"].get(which, {}).get("entries", [])
-        if "ended" in one
+        f"* {method_text(entry['method'])} on {entry['data']} ({list_name}): {entry['ended']}"
+        for list_name in lists(results)
+        for entry in results["lists"].get(list_name, {}).get("entries", [])
+        if "ended" in entry
     ]
-    return "\n".join(lines or ["All fits ended with an answer."]) + "\n\n"
+    return "\n".join(lines or ["All fits have a result."]) + "\n\n"
 
 
-def sets(results, which):
-    """The adjusted Rand index on every set, of our methods and then of the others."""
-    entries = {(one["data"], one["method"]): one for one in results["lists"].get(which, {}).get("entries", [])}
+def sets(results, list_name):
+    """Return the adjusted Rand index on all data sets, for methods of this library and then for others."""
+    entries = {
+        (entry["data"], entry["method"]): entry for entry in results["lists"].get(list_name, {}).get("entries", [])
+    }
     names = [name for name in methods(results) if any(method == name for _, method in entries)]
     if not entries:
-        return "Not run yet.\n\n"
+        return "No results.\n\n"
     tables = []
-    for some in ([name for name in names if name in OURS], [name for name in names if name not in OURS]):
+    for group in split_methods(names):
         rows = []
         for data in dict.fromkeys(data for data, _ in entries):
-            one = next(one for key, one in entries.items() if key[0] == data and "n" in one)
-            values = [entries.get((data, name), {}).get("ari") for name in some]
+            entry = next(entry for key, entry in entries.items() if key[0] == data and "n" in entry)
+            values = [entries.get((data, name), {}).get("ari") for name in group]
             cells = ["" if value is None else f"{value:.2f}" for value in values]
-            rows.append([data, f"{one['n']} × {one['d']}, {one['c']}", *cells])
-        tables.append(table(["set", "samples × features, clusters", *map(shown, some)], rows))
+            rows.append([data, f"{entry['n']} × {entry['d']}, {entry['c']}", *cells])
+        tables.append(table(["data set", "samples × features, clusters", *map(method_text, group)], rows))
     return "".join(tables)
 
 
 def figure(results):
-    """Errors of sure and of torn samples on each set, for the methods with a verdict."""
-    chosen = [name for name in ("ECM", "CCM", "EVCLUS") if name in about(results, "design")]
+    """Draw the errors of sure and of torn samples on each data set, for methods with a verdict."""
+    chosen = [name for name in ("ECM", "CCM", "EVCLUS") if name in summaries_of(results, "design")]
     picture = Figure(figsize=(9, 3.2), layout="constrained")
     panels = picture.subplots(1, len(chosen), sharex=True, sharey=True, squeeze=False)[0]
     for panel, name in zip(panels, chosen, strict=True):
-        for which, marker in zip(LISTS, ("o", "^"), strict=True):
-            entries = results["lists"].get(which, {}).get("entries", [])
-            own = [one for one in entries if one["method"] == name and one.get("torn_error") is not None]
-            found = [one for one in own if one.get("sure_error") is not None]
-            points = [one["sure_error"] for one in found], [one["torn_error"] for one in found]
-            panel.scatter(*points, s=14, marker=marker, alpha=0.7, label=which)
-        panel.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
-        panel.plot([0, 0.5], [0, 1], color="grey", linewidth=0.8, linestyle=":")
+        for list_name, marker in zip(LISTS, ("o", "^"), strict=True):
+            entries = results["lists"].get(list_name, {}).get("entries", [])
+            torn_entries = [
+                entry for entry in entries if entry["method"] == name and entry.get("torn_error") is not None
+            ]
+            complete_entries = [entry for entry in torn_entries if entry.get("sure_error") is not None]
+            points = (
+                [entry["sure_error"] for entry in complete_entries],
+                [entry["torn_error"] for entry in complete_entries],
+            )
+            panel.scatter(*points, s=14, marker=marker, alpha=0.7, label=list_name)
+        panel.plot([0, 1], [0, 1], color="gray", linewidth=0.8)
+        panel.plot([0, 0.5], [0, 1], color="gray", linewidth=0.8, linestyle=":")
         panel.set(title=name, xlabel="errors of sure samples", xlim=(0, 1), ylim=(0, 1))
     panels[0].set_ylabel("errors of torn samples")
     panels[0].legend(fontsize="small")

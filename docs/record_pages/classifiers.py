@@ -1,4 +1,4 @@
-"""Classifiers: with other classifiers, classes that were never shown, and labels with doubt."""
+"""Classifiers: comparison with other packages, new classes, and uncertain labels."""
 
 import math
 
@@ -16,31 +16,34 @@ FIGURES = {
     "covers": "covers",
 }
 FOREST, RIVAL = "evidential forest", "calibrated forest"
-UNSEEN = ("detector", "forest", "outlier factor", "distance", "evidential neighbours", "false", "found")
+UNSEEN = ("detector", "forest", "outlier factor", "distance", "evidential neighbors", "false", "found")
 
 
-def parts(read):
-    """Texts of the page."""
-    compared, unseen = read("answers_classifiers"), read("answers_unseen")
-    labels = read("answers_doubtful_labels")
+def parts(read_results):
+    """Return the texts of the page."""
+    classifiers, unseen = read_results("answers_classifiers"), read_results("answers_unseen")
+    labels = read_results("answers_doubtful_labels")
     return {
-        "verdict": in_short(compared["judged"], unseen["judged"], labels["experts"]["mean"]),
-        "means": means(compared["judged"]),
-        "duel": duel(compared["judged"]),
-        **{f"duels_{figure}": duel_table(found) for figure, found in of_judged(compared["judged"]).items()},
-        "compared": provenance(compared),
-        "unseen": strangers(unseen),
+        "verdict": in_short(classifiers["judged"], unseen["judged"], labels["experts"]["mean"]),
+        "means": means(classifiers["judged"]),
+        "duel": duel(classifiers["judged"]),
+        **{
+            f"duels_{figure}": duel_table(comparisons)
+            for figure, comparisons in comparisons_of(classifiers["judged"]).items()
+        },
+        "compared": provenance(classifiers),
+        "unseen": detection(unseen),
         "unseen_made": provenance(unseen),
-        "labels": doubtful(labels),
+        "labels": uncertain_labels(labels),
         "labels_made": provenance(labels),
     }
 
 
-def in_short(judged, unseen, labels):
-    """The forest beside its rivals, the detector beside the best other, and masses beside best guesses."""
+def in_short(scores, unseen, labels):
+    """Return the main results of the forest, of the detector, and of uncertain labels."""
 
     def mean(method, key):
-        return sum(each[method][key] for each in judged.values()) / len(judged)
+        return sum(scores_of_set[method][key] for scores_of_set in scores.values()) / len(scores)
 
     def compared(key):
         return ", ".join(
@@ -48,84 +51,106 @@ def in_short(judged, unseen, labels):
         )
 
     ahead = [
-        f"{sum(each[FOREST][key] * sign >= each[RIVAL][key] * sign for each in judged.values())} ({name})"
+        f"{sum(row[FOREST][key] * sign >= row[RIVAL][key] * sign for row in scores.values())} ({name})"
         for key, name, sign in (("accuracy", "accuracy", 1), ("aurc", "AURC", -1), ("u65", "u65", 1))
     ]
-    best = sum(each["detector"] >= max(each[key] for key in UNSEEN[1:-2]) for each in unseen.values())
-    found, false = (sum(each[key] for each in unseen.values()) / len(unseen) for key in ("found", "false"))
+    best = sum(
+        scores_of_set["detector"] >= max(scores_of_set[key] for key in UNSEEN[1:-2])
+        for scores_of_set in unseen.values()
+    )
+    detected, alarms = (
+        sum(scores_of_set[key] for scores_of_set in unseen.values()) / len(unseen) for key in ("found", "false")
+    )
     others = "; ".join(f"{name} {value:.3f}" for name, value in labels.items())
     return verdict(
-        f"**Accuracy**, mean of {len(judged)} sets: {compared('accuracy')}.",
-        f"**Doubt** (AURC, small is good): {compared('aurc')}. Set by set the evidential forest is level with the "
-        f"calibrated forest or ahead on {', '.join(ahead)} of {len(judged)} sets.",
-        f"**A class never shown**: the detector has the largest area under the ROC curve on {best} of "
-        f"{len(unseen)} sets that it was not made on. At 5 % false alarms asked for ({100 * false:.1f} % "
-        f"seen), it finds {100 * found:.0f} % of such samples.",
-        f"**Labels with doubt**: mean accuracy with generated experts: {others}.",
+        f"**Accuracy**, mean of {len(scores)} data sets: {compared('accuracy')}.",
+        f"**Doubt** (AURC, smaller is better): {compared('aurc')}. The evidential forest is at least as good as "
+        f"the calibrated forest on {', '.join(ahead)} of {len(scores)} data sets.",
+        f"**New classes**: the detector has the largest area under the ROC curve on {best} of {len(unseen)} "
+        f"held-out data sets. At a nominal rate of 5 % false alarms ({100 * alarms:.1f} % observed), it "
+        f"detects {100 * detected:.0f} % of such samples.",
+        f"**Uncertain labels**: mean accuracy with generated experts: {others}.",
     )
 
 
-def means(judged):
-    """Means over the judged sets, the best of each column in bold."""
-    methods = list(next(iter(judged.values())))
+def means(scores):
+    """Return means over the data sets, the best of each column in bold."""
+    methods = list(next(iter(scores.values())))
     values = {
-        one: {key: sum(each[one].get(key, math.nan) for each in judged.values()) / len(judged) for key in FIGURES}
-        for one in methods
+        method: {
+            key: sum(scores_of_set[method].get(key, math.nan) for scores_of_set in scores.values()) / len(scores)
+            for key in FIGURES
+        }
+        for method in methods
     }
     best = {
         key: (min if key in ("log_loss", "aurc", "augrc") else max)(
-            one[key] for one in values.values() if one[key] == one[key]
+            method_means[key] for method_means in values.values() if method_means[key] == method_means[key]
         )
         for key in FIGURES
         if key not in ("size", "covers")
     }
-    rows = [[name, *(shown(one[key], best.get(key)) for key in FIGURES)] for name, one in values.items()]
-    return table(["mean of ten sets", *FIGURES.values()], rows)
-
-
-def of_judged(judged):
-    """Each of ours beside each of the others over the judged sets, by figure."""
     rows = [
-        {"data": name, "family": name, "method": one, **of_set[one]}
-        for name, of_set in judged.items()
-        for one in of_set
+        [name, *(figure_text(method_means[key], best.get(key)) for key in FIGURES)]
+        for name, method_means in values.items()
     ]
-    names = list(dict.fromkeys(one["method"] for one in rows if "accuracy" in one))
-    ours = [name for name in names if name.startswith("evidential")]
-    return duels(rows, ours, [name for name in names if name not in ours], ("accuracy", "aurc", "u65"))
+    return table(["mean of 10 data sets", *FIGURES.values()], rows)
 
 
-def duel(judged):
-    """The evidential forest beside the calibrated one, set by set."""
+def comparisons_of(scores):
+    """Return comparisons with other classifiers over the data sets, by measure."""
+    rows = [
+        {"data": name, "family": name, "method": method, **of_set[method]}
+        for name, of_set in scores.items()
+        for method in of_set
+    ]
+    names = list(dict.fromkeys(row["method"] for row in rows if "accuracy" in row))
+    library_names = [name for name in names if name.startswith("evidential")]
+    return duels(
+        rows, library_names, [name for name in names if name not in library_names], ("accuracy", "aurc", "u65")
+    )
+
+
+def duel(scores):
+    """Return the results of the evidential and the calibrated forest by data set."""
     rows = []
-    for name, each in judged.items():
-        ours, theirs = each[FOREST], each[RIVAL]
-        rows.append([name, *(f"{ours[key]:.4f} / {theirs[key]:.4f}" for key in ("accuracy", "aurc", "u65"))])
+    for name, scores_of_set in scores.items():
+        forest, rival = scores_of_set[FOREST], scores_of_set[RIVAL]
+        rows.append([name, *(f"{forest[key]:.4f} / {rival[key]:.4f}" for key in ("accuracy", "aurc", "u65"))])
     return table(["data", "accuracy", "AURC", "u65"], rows)
 
 
-def strangers(found):
-    """Areas under the curve, and alarms at 5 %."""
+def detection(results):
+    """Return areas under the curve, and alarms at 5 %."""
     rows = []
     for part in ("named", "judged"):
-        for name, each in found[part].items():
-            best = max(each[key] for key in UNSEEN[:-2])
-            rows.append([name, *(shown(each[key], best if key not in UNSEEN[-2:] else None) for key in UNSEEN)])
+        for name, scores_of_set in results[part].items():
+            best = max(scores_of_set[key] for key in UNSEEN[:-2])
+            rows.append(
+                [
+                    name,
+                    *(figure_text(scores_of_set[key], best if key not in UNSEEN[-2:] else None) for key in UNSEEN),
+                ]
+            )
     return table(["data", *UNSEEN], rows)
 
 
-def doubtful(found):
-    """Accuracies: learned from masses, from best guesses, and from weights."""
-    people, experts = found["people"], found["experts"]
+def uncertain_labels(results):
+    """Return accuracies after training with masses, with the most plausible class, and with weights."""
+    people, experts = results["people"], results["experts"]
     rows = [
-        [name, f"{experts['mean'][name]:.3f}", *(f"{each[name]['accuracy']:.3f}" for each in people.values())]
+        [
+            name,
+            f"{experts['mean'][name]:.3f}",
+            *(f"{scores_of_data[name]['accuracy']:.3f}" for scores_of_data in people.values()),
+        ]
         for name in experts["mean"]
     ]
-    return table(["learns from", "experts", *(name.replace("dog", "Dog-") for name in people)], rows)
+    return table(["training labels", "experts", *(name.replace("dog", "Dog-") for name in people)], rows)
 
 
-def shown(value, best):
-    """A figure, in bold if it is the best; nothing for one that is not there."""
+def figure_text(value, best):
+    """Return a figure as text, in bold if it is the best, or None for NaN."""
     if value != value:
         return None
     return f"**{value:.3f}**" if value == best else f"{value:.3f}"

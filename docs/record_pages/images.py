@@ -1,28 +1,33 @@
-"""The tables of the guide on images."""
+"""Tables of the guide on images."""
 
 from .tables import provenance, table
 
 
-def parts(read):
-    """What the page includes."""
-    found = read("answers_images")
-    return {"brain": brain(found["brain"]), "phantoms": phantoms(found["design"]), "made": provenance(found)}
+def parts(read_results):
+    """Return the texts of the page."""
+    results = read_results("answers_images")
+    return {"brain": brain(results["brain"]), "phantoms": phantoms(results["design"]), "made": provenance(results)}
 
 
-def brain(found):
-    """All methods on MNI152."""
-    rows = [[one["method"], one["error"], one["auroc_0.7"], f"{one['seconds']:.1f}"] for one in found["methods"]]
+def brain(results):
+    """Return the results of all methods on MNI152."""
+    rows = [
+        [entry["method"], entry["error"], entry["auroc_0.7"], f"{entry['seconds']:.1f}"]
+        for entry in results["methods"]
+    ]
     return table(["MNI152", "error", "AUROC of mixed voxels", "seconds"], rows)
 
 
-def phantoms(found):
-    """Errors, and AUROC where there are mixed voxels, for some methods."""
-    names = list(dict.fromkeys(one["image"] for one in found))
-    known = {(one["image"], one["method"]): one for one in found}
+def phantoms(entries):
+    """Return errors, and AUROC for images with mixed voxels, for some methods."""
+    names = list(dict.fromkeys(entry["image"] for entry in entries))
+    entries_by_name = {(entry["image"], entry["method"]): entry for entry in entries}
     methods = ("Gaussian mixture", "ECM without Ω", "ECM without Ω, smoothed image", "SECM")
 
     def cell(name, method):
-        one = known[name, method]
-        return f"{one['error']:.3f}" + (f", {one['auroc_0.7']:.3f}" if "auroc_0.7" in one else "")
+        entry = entries_by_name[name, method]
+        return f"{entry['error']:.3f}" + (f", {entry['auroc_0.7']:.3f}" if "auroc_0.7" in entry else "")
 
-    return table(["error, AUROC", *methods], [[name, *(cell(name, one) for one in methods)] for name in names])
+    return table(
+        ["error, AUROC", *methods], [[name, *(cell(name, method) for method in methods)] for name in names]
+    )

@@ -1,4 +1,4 @@
-"""What the front page and README say in numbers: errors among sure and torn samples, and three proofs."""
+"""Numbers of the front page and README: errors among sure and torn samples, and 3 claims."""
 
 from statistics import median
 
@@ -8,7 +8,7 @@ from . import peers, reproduction, scale
 from .tables import table
 
 METHOD, LIST, GROUP = "CCM", "validation", "real tables"
-MOST = 0.25  # wrong labels of k-means; with more, clusters are not the classes
+MAX_ERROR = 0.25  # maximum error of k-means; above it, clusters do not match the classes
 NAMES = {
     "penguins": "penguins, 3 species",
     "olive regions": "olive oils, 3 regions",
@@ -20,58 +20,62 @@ NAMES = {
 HEADER = ("data", "samples", "k-means", f"{METHOD}, all", "sure", "torn")
 
 
-def parts(read):
-    """Texts of the front page."""
-    proofs = (f"- **{title}.** {text} See :doc:`/record/{page}`." for title, text, page in proved(read))
+def parts(read_results):
+    """Return the texts of the front page."""
+    proofs = (f"- **{title}.** {text} See :doc:`/record/{page}`." for title, text, page in proved(read_results))
     return {
-        "story": story(read("answers")) + "\n\n",
-        "errors": table(HEADER, errors(read("answers")), widths=(30, 10, 12, 12, 18, 18)),
+        "story": story(read_results("answers")) + "\n\n",
+        "errors": table(HEADER, errors(read_results("answers")), widths=(30, 10, 12, 12, 18, 18)),
         "proofs": "\n".join(proofs) + "\n\n",
     }
 
 
 def chosen(results):
-    """The entries of k-means and of ours by data: every real table on which k-means is right often enough."""
+    """Return the entries of k-means and CCM for all real tables on which the error of k-means is low."""
     entries = {}
-    for one in results["lists"][LIST]["entries"]:
-        if one["group"] == GROUP and one["method"] in ("k-means", METHOD):
-            entries.setdefault(one["data"], {})[one["method"]] = one
-    return {name: both for name, both in entries.items() if both["k-means"]["error"] < MOST}
+    for entry in results["lists"][LIST]["entries"]:
+        if entry["group"] == GROUP and entry["method"] in ("k-means", METHOD):
+            entries.setdefault(entry["data"], {})[entry["method"]] = entry
+    return {name: pair for name, pair in entries.items() if pair["k-means"]["error"] < MAX_ERROR}
 
 
 def errors(results):
-    """A row for each set: errors of k-means, and of ours among all, sure and torn samples."""
+    """Return a row for each data set: errors of k-means, and of CCM among all, sure and torn samples."""
     return [
         (
             NAMES[name],
-            both[METHOD]["n"],
-            percent(both["k-means"]["error"]),
-            percent(both[METHOD]["error"]),
-            *(share(both[METHOD], kind) for kind in ("sure", "torn")),
+            pair[METHOD]["n"],
+            percent(pair["k-means"]["error"]),
+            percent(pair[METHOD]["error"]),
+            *(share(pair[METHOD], kind) for kind in ("sure", "torn")),
         )
-        for name, both in chosen(results).items()
+        for name, pair in chosen(results).items()
     ]
 
 
 def story(results):
-    """One row of the table in a sentence."""
-    both = chosen(results)["penguins"]
-    ours = both[METHOD]
-    n, torn = ours["n"], count(ours, "torn")
-    theirs, all_wrong = (round(n * one["error"]) for one in (both["k-means"], ours))
+    """Return one row of the table as a sentence."""
+    pair = chosen(results)["penguins"]
+    entry = pair[METHOD]
+    n, torn = entry["n"], count(entry, "torn")
+    peer_errors, n_errors = (round(n * result["error"]) for result in (pair["k-means"], entry))
     return (
-        f"k-means mislabels {theirs} of {n} penguins and does not say which. {METHOD} is torn over {torn} of "
-        f"them, and {round(torn * ours['torn_error'])} of its {all_wrong} errors are among those {torn}."
+        f"k-means mislabels {peer_errors} of {n} penguins and does not say which. {METHOD} is torn over {torn} of "
+        f"them, and {round(torn * entry['torn_error'])} of its {n_errors} errors are among those {torn}."
     )
 
 
-def proved(read):
-    """Three claims: a title, a sentence, and the page of the record."""
-    cells = [one for name in reproduction.PARTS for one in read(f"reproduction_{name}")["cells"]]
-    full = reproduction.full_ones(cells)
-    there, in_r = ratios(read("peers_side_by_side"))
+def proved(read_results):
+    """Return 3 claims: a title, a sentence, and the page with the evidence."""
+    cells = [cell for name in reproduction.PARTS for cell in read_results(f"reproduction_{name}")["cells"]]
+    full = reproduction.informative_cells(cells)
+    peer_ratios, r_ratios = ratios(read_results("peers_side_by_side"))
     largest = max(
-        (run for run in scale.finished(read("scale_sizes")) if (run["method"], run["way"]) == ("ecm", "files")),
+        (
+            run
+            for run in scale.finished(read_results("scale_sizes"))
+            if (run["method"], run["way"]) == ("ecm", "files")
+        ),
         key=lambda run: run["rows"],
     )
     return [
@@ -83,9 +87,9 @@ def proved(read):
         ),
         (
             "Speed",
-            f"ECM reaches the criterion of PyPI's evclust with {min(there):.0f} to {max(there):.0f} times less "
-            f"CPU time, on the same machine. R's evclust took {min(in_r):.0f} to {max(in_r):.0f} times our time "
-            f"in {len(in_r)} runs recorded on another machine.",
+            f"ECM reaches the criterion of PyPI's evclust with {min(peer_ratios):.0f} to {max(peer_ratios):.0f} "
+            f"times less CPU time, on the same machine. R's evclust took {min(r_ratios):.0f} to "
+            f"{max(r_ratios):.0f} times our time in {len(r_ratios)} runs recorded on another machine.",
             "peers",
         ),
         (
@@ -99,20 +103,22 @@ def proved(read):
 
 
 def ratios(results):
-    """How many times our CPU others took: PyPI's evclust for the same criterion, and R's recorded runs."""
+    """Return ratios of CPU time: PyPI's evclust for the same criterion, and R's recorded runs."""
     pairs = peers.of_kind(results, "same_criterion")
-    both = [(pairs[data, "ECM"], pairs[data, "evclust ecm"]) for data in dict.fromkeys(data for data, _ in pairs)]
-    there = [
+    pairs_of_entries = [
+        (pairs[data, "ECM"], pairs[data, "evclust ecm"]) for data in dict.fromkeys(data for data, _ in pairs)
+    ]
+    peer_ratios = [
         peers.average(their, "cpu_seconds") / peers.average(our, "cpu_seconds")
-        for our, their in both
+        for our, their in pairs_of_entries
         if "ended" not in their
     ]
-    in_r = [
+    r_ratios = [
         median(results["of_r"][case]["cpu_seconds"]) / peers.average(entry, "cpu_seconds", median)
         for (_, case), entry in peers.of_kind(results, "recorded").items()
         if case in results["of_r"] and "ended" not in entry
     ]
-    return there, in_r
+    return peer_ratios, r_ratios
 
 
 def share(entry, kind):
@@ -127,9 +133,9 @@ def percent(share):
     return f"{100 * share:.1f} %"
 
 
-def markdown(read):
-    """The same for README, in Markdown."""
-    lines = ["| " + " | ".join(map(str, row)) + " |" for row in [HEADER, *errors(read("answers"))]]
+def markdown(read_results):
+    """Return the same texts for README, in Markdown."""
+    lines = ["| " + " | ".join(map(str, row)) + " |" for row in [HEADER, *errors(read_results("answers"))]]
     lines.insert(1, "|---" * len(HEADER) + "|")
-    proofs = [f"- **{title}.** {text}" for title, text, _ in proved(read)]
-    return "\n".join([story(read("answers")), "", *lines]), "\n".join(proofs)
+    proofs = [f"- **{title}.** {text}" for title, text, _ in proved(read_results)]
+    return "\n".join([story(read_results("answers")), "", *lines]), "\n".join(proofs)

@@ -1,4 +1,4 @@
-"""Other packages beside ours: quality, time and memory in one run, and what R took."""
+"""Comparison with other packages: quality, time and memory, and recorded runs of R."""
 
 import math
 from statistics import fmean, median
@@ -17,7 +17,7 @@ SKLEARN = (
     "KNeighborsClassifier",
     "RandomForestClassifier",
 )
-COLOURS = {
+COLORS = {
     "evidential-learn": "#0072B2",
     "scikit-learn": "#E69F00",
     "evclust": "#D55E00",
@@ -28,15 +28,15 @@ COLOURS = {
 }
 
 
-def parts(read):
-    """Texts and figures of the page."""
-    results = read("peers_side_by_side")
+def parts(read_results):
+    """Return the texts and figures of the page."""
+    results = read_results("peers_side_by_side")
     return {
         "verdict": in_short(results),
         "provenance": provenance(results) + incomplete(results),
         "limit": (
-            f"A method that took more than {results['limit']} seconds of CPU, or gave an error, has a dash (–) "
-            "in the tables and is listed under `What went wrong`_.\n\n"
+            f"A method that took more than {results['limit']} seconds of CPU, or raised an error, has a dash (–) "
+            "in the tables and is listed under `Invalid results`_.\n\n"
         ),
         "papers": quality(results, OF_PAPERS),
         "best": best_of_each(results),
@@ -49,32 +49,41 @@ def parts(read):
         "wrong": wrong(results),
         "classify": classify(results),
         "of_r": of_r(results),
-        "others": others(read),
+        "others": others(read_results),
         "figure": figure(results),
     }
 
 
 def in_short(results):
-    """Labels, doubt, outliers and times: where ours are behind, and where they are ahead."""
+    """Return the main results on labels, doubt, outliers and times."""
     rows, differences = best_pairs(results)
-    ahead, behind = sum(one > 0 for one in differences), sum(one < 0 for one in differences)
-    peer, of_r = ([float(row[-1]) for row in some if row[-1]] for some in (same_ends(results), r_rows(results)))
+    ahead, behind = (
+        sum(difference > 0 for difference in differences),
+        sum(difference < 0 for difference in differences),
+    )
+    peer, of_r = (
+        [float(row[-1]) for row in rows_of_study if row[-1]]
+        for rows_of_study in (same_ends(results), r_rows(results))
+    )
     entries = of_kind(results, "cluster")
-    found, false = (average(entries["outliers_1000", "ECM"], key) for key in ("outliers_found", "false_alarms"))
+    detected, alarms = (
+        average(entries["outliers_1000", "ECM"], key) for key in ("outliers_found", "false_alarms")
+    )
     errors = {
         name: average(entries["gaussians_1000", name], "pair_error")
         for name in ("GaussianMixture", "BootClus", "ECM")
     }
-    told = ", ".join(f"{name} {value:.2f}" for name, value in errors.items())
+    texts = ", ".join(f"{name} {value:.2f}" for name, value in errors.items())
     covered = average(entries["gaussians_1000", "BootClus"], "covered")
     return verdict(
-        f"**Labels**: the best of ours is ahead of the best of the others on {ahead} of {len(rows)} data sets and "
-        f"behind on {behind}. For labels alone, use k-means, a Gaussian mixture or hdbscan.",
-        "**Doubt** is the reason to use ours: whether torn samples are wrong more often is on the page "
-        ":doc:`answers`. By consistency and nonspecificity alone, most of our partitions do not beat the "
-        "labels of k-means; the section on doubt says why.",
-        f"**Outliers**: ECM finds {100 * found:.0f} % with {100 * false:.1f} % false alarms.",
-        f"**Probabilities of pairs**, mean error: {told}. The interval of BootClus holds the true one in "
+        f"**Labels**: the best method of this library is better than the best other method on {ahead} of "
+        f"{len(rows)} data sets and worse on {behind}. For labels alone, use k-means, a Gaussian mixture or "
+        "hdbscan.",
+        "**Doubt** is the reason to use this library: :doc:`answers` compares the errors of sure and torn "
+        "samples. By consistency and nonspecificity alone, most credal partitions are not better than the "
+        "labels of k-means, as the section on doubt explains.",
+        f"**Outliers**: ECM detects {100 * detected:.0f} % with {100 * alarms:.1f} % false alarms.",
+        f"**Probabilities of pairs**, mean error: {texts}. The interval of BootClus contains the true one for "
         f"{100 * covered:.0f} % of all pairs.",
         f"**Time**: {min(peer):.0f} to {max(peer):.0f} times less CPU than PyPI's evclust for the same criterion, "
         f"and {min(of_r):.0f} to {max(of_r):.0f} times less than recorded runs of R on another machine.",
@@ -82,13 +91,13 @@ def in_short(results):
 
 
 def incomplete(results):
-    """What to say of data of the papers that not all methods were run on."""
+    """Return a note on data of the papers without results of all methods."""
     missing = ", ".join(not_complete(of_kind(results, "cluster")))
     return f"This run was not finished: some methods are missing on {missing}.\n\n" if missing else ""
 
 
 def not_complete(entries):
-    """Data of the papers, with features, on which some methods were not run that were run on Iris."""
+    """Return data of the papers with features on which some methods of Iris were not run."""
     expected = [name for data, name in entries if data == "iris"]
     return [d for d in OF_PAPERS if d != "protein" and any((d, name) not in entries for name in expected)]
 
@@ -99,40 +108,40 @@ def package(method):
     return next((name for name in PREFIXES if method.startswith(name)), "evidential-learn")
 
 
-def shown(method):
-    """How a method is written: ours stand out."""
+def method_text(method):
+    """Return the name of a method, in bold for methods of this library."""
     return f"**{method}**" if package(method) == "evidential-learn" else method
 
 
 def of_kind(results, kind):
-    """Entries by data and method."""
-    return {(one["data"], one["method"]): one for one in results["entries"] if one["kind"] == kind}
+    """Return the entries of a kind by data and method."""
+    return {(entry["data"], entry["method"]): entry for entry in results["entries"] if entry["kind"] == kind}
 
 
 def methods(entries):
-    """Names of methods, ours first, then in the order in which they were run."""
+    """Return the names of methods, those of this library first."""
     names = dict.fromkeys(method for _, method in entries)
-    return sorted(names, key=lambda name: list(COLOURS).index(package(name)))
+    return sorted(names, key=lambda name: list(COLORS).index(package(name)))
 
 
 def average(entry, name, middle=fmean):
-    """The mean over seeds, or None if there is nothing."""
+    """Return the mean over seeds, or None if there are no values."""
     values = [value for value in (entry or {}).get(name, []) if value is not None]
     return middle(values) if values else None
 
 
-def written(value, form=".2f"):
+def figure_text(value, form=".2f"):
     return "" if value is None else f"{value:{form}}"
 
 
 def quality(results, data_sets):
-    """The adjusted Rand index, by method and data; the best of a column stands out."""
+    """Return the adjusted Rand index by method and data, the best of each column in bold."""
     entries = of_kind(results, "cluster")
     names, columns = methods(entries), []
     for data in data_sets:
         column = [average(entries.get((data, name)), "ari") for name in names]
         best = max((round(value, 2) for value in column if value is not None), default=None)
-        texts = [written(value) for value in column]
+        texts = [figure_text(value) for value in column]
         late = ["ended" in entries.get((data, name), {}) for name in names]
         columns.append(
             [
@@ -140,36 +149,39 @@ def quality(results, data_sets):
                 for text, end in zip(texts, late, strict=True)
             ]
         )
-    rows = [[shown(name), *cells] for name, *cells in zip(names, *columns, strict=True) if any(cells)]
+    rows = [[method_text(name), *cells] for name, *cells in zip(names, *columns, strict=True) if any(cells)]
     return table(["method", *(data.partition("_")[0] for data in data_sets)], rows)
 
 
 def best_of_each(results):
-    """The best of ours and the best of the others on each data set, and how often ours is ahead."""
+    """Return the best method of this library and the best other method on each data set, with counts."""
     rows, differences = best_pairs(results)
-    ahead, behind = sum(one > 0 for one in differences), sum(one < 0 for one in differences)
-    count = f"Ours is ahead on {ahead} of {len(rows)} data sets and behind on {behind}.\n\n"
-    return table(["data", "best of ours", "ARI", "best of others", "ARI", "difference"], rows) + count
+    ahead, behind = (
+        sum(difference > 0 for difference in differences),
+        sum(difference < 0 for difference in differences),
+    )
+    count = f"The method of this library is better on {ahead} of {len(rows)} data sets and worse on {behind}.\n\n"
+    return table(["data", "best of this library", "ARI", "best other", "ARI", "difference"], rows) + count
 
 
 def best_pairs(results):
-    """These rows, chosen with the truth in hand, and the differences."""
+    """Return the rows of this table and the differences."""
     entries = of_kind(results, "cluster")
     rows, differences = [], []
     for data in dict.fromkeys(data for data, _ in entries if data not in not_complete(entries)):
-        found = {name: average(entries.get((data, name)), "ari") for name in methods(entries)}
-        ranks = sorted((name for name in found if found[name] is not None), key=lambda name: -found[name])
+        indices = {name: average(entries.get((data, name)), "ari") for name in methods(entries)}
+        ranks = sorted((name for name in indices if indices[name] is not None), key=lambda name: -indices[name])
         our = next((name for name in ranks if package(name) == "evidential-learn"), None)
         their = next((name for name in ranks if package(name) != "evidential-learn"), None)
         if our and their:
-            differences.append(round(found[our] - found[their], 2))
-            cells = [our, written(found[our]), their, written(found[their])]
+            differences.append(round(indices[our] - indices[their], 2))
+            cells = [our, figure_text(indices[our]), their, figure_text(indices[their])]
             rows.append([data, *cells, f"{differences[-1]:+.2f}"])
     return rows, differences
 
 
 def doubt(results):
-    """Consistency and nonspecificity, averaged over small data of the papers."""
+    """Return consistency and nonspecificity, averaged over small data of the papers."""
     entries = of_kind(results, "cluster")
     names = [name for name in methods(entries) if all(usable(entries, data, name) for data in common(entries))]
     rows = []
@@ -178,13 +190,13 @@ def doubt(results):
             fmean(average(entries[data, name], index) for data in common(entries))
             for index in ("ari", "consistency", "nonspecificity")
         ]
-        rows.append([shown(name), *map(written, means)])
+        rows.append([method_text(name), *map(figure_text, means)])
     over = ", ".join(common(entries))
     return f"Means over {over}:\n\n" + table(["method", "ARI", "consistency", "nonspecificity"], rows)
 
 
 def common(entries):
-    """Small data of the papers, with features."""
+    """Return small data of the papers with features."""
     small = ("iris", "wine", "seeds", "heart", "glass", "ecoli", "fourclass")
     return [data for data in small if (data, "KMeans") in entries]
 
@@ -193,12 +205,14 @@ def usable(entries, data, name):
     return average(entries.get((data, name)), "consistency") is not None
 
 
-def generated(results, data, more):
-    """What is known where the truth is known: outliers, or the true probability of pairs."""
-    entries = {name: entry for (where, name), entry in of_kind(results, "cluster").items() if where == data}
-    kept = ["ari", "consistency", "nonspecificity", *more]
+def generated(results, data, additional_columns):
+    """Return results on generated data: outliers, or true probabilities of pairs."""
+    entries = {
+        name: entry for (data_name, name), entry in of_kind(results, "cluster").items() if data_name == data
+    }
+    columns = ["ari", "consistency", "nonspecificity", *additional_columns]
     rows = [
-        [shown(name), *(written(average(entries[name], column)) for column in kept)]
+        [method_text(name), *(figure_text(average(entries[name], column)) for column in columns)]
         for name in methods([(data, name) for name in entries])
         if "ended" not in entries[name]
     ]
@@ -208,22 +222,22 @@ def generated(results, data, more):
         "false_alarms": "false alarms",
         "pair_error": "error",
     }
-    return table(["method", *(titles.get(name, name) for name in kept)], rows)
+    return table(["method", *(titles.get(name, name) for name in columns)], rows)
 
 
 def sizes(results):
-    """CPU seconds by number of samples, and memory at the largest that ended."""
+    """Return CPU seconds by number of samples, and memory at the largest size that finished."""
     entries = of_kind(results, "cluster")
     rows = []
     for name in methods(entries):
-        found = [entries.get((data, name)) for data in SIZES]
-        if not any(found):
+        entries_of_method = [entries.get((data, name)) for data in SIZES]
+        if not any(entries_of_method):
             continue
-        seconds = [seconds_of(entry) for entry in found]
-        memory = [average(entry, "memory_mb", max) for entry in found if entry]
+        seconds = [seconds_of(entry) for entry in entries_of_method]
+        memory = [average(entry, "memory_mb", max) for entry in entries_of_method if entry]
         last = next((value for value in reversed(memory) if value is not None), None)
-        rows.append([shown(name), *seconds, written(last, ".0f")])
-    return table(["method", "1,000", "10,000", "100,000", "MB at the most"], rows)
+        rows.append([method_text(name), *seconds, figure_text(last, ".0f")])
+    return table(["method", "1,000", "10,000", "100,000", "maximum MB"], rows)
 
 
 def seconds_of(entry):
@@ -233,13 +247,13 @@ def seconds_of(entry):
 
 
 def criterion(results):
-    """ECM from the same start with the same delta: its criterion and its seconds."""
-    header = ["data", "criterion, ours", "evclust", "CPU s, ours", "evclust", "times"]
+    """Return criterion and time of ECM from the same start with the same delta."""
+    header = ["data", "criterion, ours", "evclust", "CPU s, ours", "evclust", "ratio"]
     return table(header, same_ends(results))
 
 
 def same_ends(results):
-    """The rows of that table."""
+    """Return the rows of this table."""
     entries = of_kind(results, "same_criterion")
     rows = []
     for data in dict.fromkeys(data for data, _ in entries):
@@ -247,70 +261,80 @@ def same_ends(results):
         if not our or not their or "ended" in our:
             continue
         ratio = "" if "ended" in their else f"{average(their, 'cpu_seconds') / average(our, 'cpu_seconds'):.0f}"
-        values = [written(average(one, "criterion"), ".6g") for one in (our, their)]
-        seconds = [seconds_of(one) for one in (our, their)]
+        values = [figure_text(average(entry, "criterion"), ".6g") for entry in (our, their)]
+        seconds = [seconds_of(entry) for entry in (our, their)]
         rows.append([data, values[0], values[1] or "–", *seconds, ratio])
     return rows
 
 
 def wrong(results):
-    """Masses that are no masses, and methods that gave an error."""
+    """Return invalid masses, and methods that raised an error."""
     entries = of_kind(results, "cluster")
     rows = []
     for name in methods(entries):
-        mine = [entry for (_, method), entry in entries.items() if method == name]
-        bad = [entry for entry in mine if "rows_negative" in entry]
+        entries_of_method = [entry for (_, method), entry in entries.items() if method == name]
+        bad = [entry for entry in entries_of_method if "rows_negative" in entry]
         if bad:
-            shares = [fmean(average(entry, f"rows_{why}") for entry in bad) for why in ("negative", "not_finite")]
+            shares = [
+                fmean(average(entry, f"rows_{reason}") for entry in bad) for reason in ("negative", "not_finite")
+            ]
             smallest = min(average(entry, "smallest_mass", min) or 0.0 for entry in bad)
-            rows.append([name, f"{len(bad)} of {len(mine)}", *(f"{100 * one:.2g} %" for one in shares), smallest])
+            rows.append(
+                [
+                    name,
+                    f"{len(bad)} of {len(entries_of_method)}",
+                    *(f"{100 * share:.2g} %" for share in shares),
+                    smallest,
+                ]
+            )
     header = ["method", "data sets", "rows negative", "rows not finite", "smallest mass"]
     text = table(header, rows) if rows else "None.\n\n"
     return text + "".join(f"* {line}\n" for line in failures(entries)) + "\n"
 
 
 def failures(entries):
-    """What methods said instead of a result, once for each."""
+    """Yield the error messages of methods, once for each."""
     reasons = {}
     for (data, name), entry in entries.items():
         if "ended" in entry:
             reasons.setdefault((name, " ".join(entry["ended"].split())), []).append(data)
-    for (name, reason), where in reasons.items():
-        yield f"{shown(name)} on {', '.join(where)}: {reason.replace('`', '').replace('*', '').replace('|', '/')}."
+    for (name, reason), data_names in reasons.items():
+        message = reason.replace("`", "").replace("*", "").replace("|", "/")
+        yield f"{method_text(name)} on {', '.join(data_names)}: {message}."
 
 
 def classify(results):
-    """Errors of classifiers, and the CPU of all their fits."""
+    """Return errors of classifiers, and the CPU time of all their fits."""
     entries = of_kind(results, "classify")
     data_sets = list(dict.fromkeys(data for data, _ in entries))
     rows = []
     for name in methods(entries):
-        found = [entries.get((data, name), {}) for data in data_sets]
-        errors = [average(entry, "error") for entry in found]
-        seconds = sum(average(entry, "cpu_seconds") or 0 for entry in found)
+        entries_of_method = [entries.get((data, name), {}) for data in data_sets]
+        errors = [average(entry, "error") for entry in entries_of_method]
+        seconds = sum(average(entry, "cpu_seconds") or 0 for entry in entries_of_method)
         percents = ["–" if value is None else f"{100 * value:.1f}" for value in errors]
-        rows.append([shown(name), *percents, f"{seconds:.2g}"])
+        rows.append([method_text(name), *percents, f"{seconds:.2g}"])
     return table(["errors in %", *(data.partition("_")[0] for data in data_sets), "CPU s"], rows)
 
 
 def of_r(results):
-    """R's recorded runs beside ours with the same options."""
-    return table(["case", "ARI, R", "ARI, ours", "CPU s, R", "CPU s, ours", "times"], r_rows(results))
+    """Return R's recorded runs, and runs of this library with the same options."""
+    return table(["case", "ARI, R", "ARI, ours", "CPU s, R", "CPU s, ours", "ratio"], r_rows(results))
 
 
 def r_rows(results):
-    """The rows of that table."""
+    """Return the rows of this table."""
     entries, rows = of_kind(results, "recorded"), []
     for (_, case), entry in entries.items():
-        there = results["of_r"].get(case)
-        if there and "ended" not in entry:
-            seconds = median(there["cpu_seconds"]), average(entry, "cpu_seconds", median)
-            index = fmean(there["ari"]) if there["ari"] else None
+        recorded = results["of_r"].get(case)
+        if recorded and "ended" not in entry:
+            seconds = median(recorded["cpu_seconds"]), average(entry, "cpu_seconds", median)
+            index = fmean(recorded["ari"]) if recorded["ari"] else None
             rows.append(
                 [
                     f"``{case}``",
-                    written(index),
-                    written(average(entry, "ari")),
+                    figure_text(index),
+                    figure_text(average(entry, "ari")),
                     *seconds,
                     f"{seconds[0] / seconds[1]:.0f}",
                 ]
@@ -318,50 +342,58 @@ def r_rows(results):
     return rows
 
 
-def others(read):
-    """A line for each of the other files with peers."""
-    ecm, eknn = read("peers_ecm_fit")["fit"], read("peers_eknn")["sizes"]
-    network, claims = read("peers_nn_evclus")["fit"][0], read("peers_nn_constraints")["summary"]["counts"]
-    asked = read("peers_active")["adjusted_rand_index"]["Iris, EVCLUS"]
-    margin, random = (asked[name]["mean"] for name in ("margin", "random pairs, expanded"))
-    against_peer = next(one for one in ecm if "peer_ratio" in one)
-    largest, ours, theirs = eknn[-1], median(s for s, _ in network["ours"]), median(s for s, _ in network["r"])
+def others(read_results):
+    """Return a line for each of the other comparisons."""
+    ecm, eknn = read_results("peers_ecm_fit")["fit"], read_results("peers_eknn")["sizes"]
+    network, claims = (
+        read_results("peers_nn_evclus")["fit"][0],
+        read_results("peers_nn_constraints")["summary"]["counts"],
+    )
+    queries = read_results("peers_active")["adjusted_rand_index"]["Iris, EVCLUS"]
+    margin, random = (queries[name]["mean"] for name in ("margin", "random pairs, expanded"))
+    against_peer = next(fit for fit in ecm if "peer_ratio" in fit)
+    largest, library_seconds, r_seconds = (
+        eknn[-1],
+        median(s for s, _ in network["ours"]),
+        median(s for s, _ in network["r"]),
+    )
     won = claims["NN-EVCLUS against EVCLUS"]
     lines = [
         f"``peers_ecm_fit``: ECM on 100,000 samples takes {against_peer['peer_ratio']:.0f} times less CPU than "
         "PyPI's evclust, for the same criterion.",
-        f"``peers_eknn``: evidential nearest neighbours of evtools-dst take {largest['ratio']:.1f} times our CPU "
-        f"with {largest['n']:,} samples, for the same loss.",
-        f"``peers_nn_evclus``: a network on fourclass takes {ours:.1f} s of CPU, R's recorded run {theirs:.0f} s.",
+        f"``peers_eknn``: evidential nearest neighbors of evtools-dst take {largest['ratio']:.1f} times as much "
+        f"CPU with {largest['n']:,} samples, for the same loss.",
+        f"``peers_nn_evclus``: a network on fourclass takes {library_seconds:.1f} s of CPU, R's recorded run "
+        f"{r_seconds:.0f} s.",
         f"``peers_nn_constraints``: with constraints, NN-EVCLUS is at least as good as EVCLUS in "
         f"{won['at_least_as_good']} of {won['cells']} cells, and worse in the others.",
-        f"``peers_active``: asking about 20 pairs of Iris that EVCLUS doubts raises the ARI from "
+        f"``peers_active``: queries of the 20 most doubtful pairs of Iris with EVCLUS increase the ARI from "
         f"{margin[0]:.2f} to {margin[4]:.2f}, and 50 pairs to {margin[10]:.2f}; random pairs, expanded in the "
-        f"same way, raise it to {random[4]:.2f} and {random[10]:.2f}.",
+        f"same way, increase it to {random[4]:.2f} and {random[10]:.2f}.",
     ]
     return "".join(f"* {line}\n" for line in lines) + "\n"
 
 
 def figure(results):
-    """CPU against the adjusted Rand index, means over small data of the papers."""
+    """Draw CPU time against the adjusted Rand index, means over small data of the papers."""
     entries = of_kind(results, "cluster")
-    drawn = Figure(figsize=(8, 5.5), layout="constrained")
-    axes = drawn.add_subplot()
-    data_sets, seen = common(entries), set()
+    picture = Figure(figsize=(8, 5.5), layout="constrained")
+    axes = picture.add_subplot()
+    data_sets, owners = common(entries), set()
     for name in methods(entries):
-        found = [entries.get((data, name), {}) for data in data_sets]
-        if any(average(entry, "ari") is None for entry in found):
+        entries_of_method = [entries.get((data, name), {}) for data in data_sets]
+        if any(average(entry, "ari") is None for entry in entries_of_method):
             continue
-        seconds = math.exp(fmean(math.log(average(entry, "cpu_seconds", median)) for entry in found))
-        index, owner = fmean(average(entry, "ari") for entry in found), package(name)
-        label = None if owner in seen else owner
-        seen.add(owner)
-        axes.scatter(seconds, index, color=COLOURS[owner], label=label, s=28, zorder=3)
-        below = -9 if owner == "evidential-learn" else 3  # or names lie upon each other
+        seconds = math.exp(fmean(math.log(average(entry, "cpu_seconds", median)) for entry in entries_of_method))
+        index, owner = fmean(average(entry, "ari") for entry in entries_of_method), package(name)
+        label = None if owner in owners else owner
+        owners.add(owner)
+        axes.scatter(seconds, index, color=COLORS[owner], label=label, s=28, zorder=3)
+        below = -9 if owner == "evidential-learn" else 3  # avoids overlapping names
         short = name.removeprefix(f"{owner} ")
         axes.annotate(short, (seconds, index), xytext=(5, below), textcoords="offset points", fontsize=8)
     axes.set(xscale="log", xlabel="CPU seconds of a fit (geometric mean)", ylabel="adjusted Rand index (mean)")
     axes.margins(x=0.12)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize=8, loc="lower right")
-    return drawn
+    return picture

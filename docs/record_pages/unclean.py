@@ -6,7 +6,7 @@ from benchmarks.studies.unclean.targets import OTHERS, checks, worst_ari
 
 from .tables import provenance, table, verdict
 
-#: Rows of the study in words.
+#: Titles of the rows of the study.
 TITLES = {
     "errors": "gross errors",
     "outliers": "planted outliers",
@@ -21,31 +21,33 @@ TITLES = {
 PERCENT = ("flagged", "false")
 
 
-def parts(read):
-    """Texts of the page."""
-    now = read("unclean") | {"embeddings": read("unclean_embeddings")["embeddings"]}
-    before = read("unclean_before") | {"embeddings": read("unclean_before_embeddings")["embeddings"]}
+def parts(read_results):
+    """Return the texts of the page."""
+    current = read_results("unclean") | {"embeddings": read_results("unclean_embeddings")["embeddings"]}
+    earlier = read_results("unclean_before") | {
+        "embeddings": read_results("unclean_before_embeddings")["embeddings"]
+    }
     return {
-        "verdict": in_short(now, before),
-        "provenance": provenance(read("unclean")) + provenance(read("unclean_embeddings")),
-        "before": f"*Before* is commit ``{before['commit']}``. " + provenance(read("unclean_before")),
-        "targets": targets(now, before),
-        "missed": missed(now),
-        "errors": errors(now, before),
-        "outliers": outliers(now, before),
-        "clean": clean(now, before),
-        "sizes": sizes(now, before),
-        "typo": typo(now, before),
-        "uniform": uniform(now, before),
-        "butterfly": butterfly(now, before),
-        "table": raw_table(now, before),
-        "embeddings": embeddings(now, before),
+        "verdict": in_short(current, earlier),
+        "provenance": provenance(read_results("unclean")) + provenance(read_results("unclean_embeddings")),
+        "before": f"*Before* is commit ``{earlier['commit']}``. " + provenance(read_results("unclean_before")),
+        "targets": targets(current, earlier),
+        "missed": missed(current),
+        "errors": errors(current, earlier),
+        "outliers": outliers(current, earlier),
+        "clean": clean(current, earlier),
+        "sizes": sizes(current, earlier),
+        "typo": typo(current, earlier),
+        "uniform": uniform(current, earlier),
+        "butterfly": butterfly(current, earlier),
+        "table": raw_table(current, earlier),
+        "embeddings": embeddings(current, earlier),
     }
 
 
-def in_short(now, before):
+def in_short(current, earlier):
     """Return the counts of met targets, and the main figures before and after."""
-    met, met_before = (sum(check.met for check in checks(results)) for results in (now, before))
+    n_met, n_met_earlier = (sum(check.is_met for check in checks(results)) for results in (current, earlier))
 
     def of(results, row, method, key, kind=mean):
         return kind(
@@ -55,12 +57,12 @@ def in_short(now, before):
         )
 
     def change(row, key, text, kind=mean, form=".2f", method="CCM"):
-        values = (format(of(results, row, method, key, kind), form) for results in (now, before))
+        values = (format(of(results, row, method, key, kind), form) for results in (current, earlier))
         return text.format(*values)
 
     return verdict(
-        f"**{met} of {len(checks(now))} targets are met** ({met_before} of {len(checks(before))} before). The "
-        "others are listed.",
+        f"**{n_met} of {len(checks(current))} targets are met** ({n_met_earlier} of {len(checks(earlier))} "
+        "before). The others are listed.",
         change("errors", "ari", "**Gross errors**: the mean ARI of the other samples with CCM is {} ({} before), ")
         + change("errors", "flagged", "and {} of the errors are flagged ({} before).", form=".0%"),
         change("outliers", "flagged", "**Planted outliers**: CCM detects {} ({} before), ", form=".0%")
@@ -71,23 +73,25 @@ def in_short(now, before):
     )
 
 
-def targets(now, before):
+def targets(current, earlier):
     """Return a table of the targets that are met, by row and method."""
-    groups, groups_before = grouped(now), grouped(before)
+    groups, groups_before = grouped(current), grouped(earlier)
     rows = []
     for (row, method, measure), group in groups.items():
-        earlier = groups_before.get((row, method, measure), [])
+        earlier_checks = groups_before.get((row, method, measure), [])
         bound = sorted({check.target for check in group}, reverse=group[0].is_upper)
         rows.append(
             [
                 TITLES[row],
                 method,
                 measure,
-                ("≤ " if group[0].is_upper else "≥ ") + " / ".join(shown(value, measure) for value in bound),
-                f"{sum(check.met for check in earlier)} of {len(earlier)}" if earlier else None,
-                shown(worst(earlier).value, measure) if earlier else None,
-                f"{sum(check.met for check in group)} of {len(group)}",
-                shown(worst(group).value, measure),
+                ("≤ " if group[0].is_upper else "≥ ") + " / ".join(figure_text(value, measure) for value in bound),
+                f"{sum(check.is_met for check in earlier_checks)} of {len(earlier_checks)}"
+                if earlier_checks
+                else None,
+                figure_text(worst(earlier_checks).value, measure) if earlier_checks else None,
+                f"{sum(check.is_met for check in group)} of {len(group)}",
+                figure_text(worst(group).value, measure),
             ]
         )
     header = ["data", "method", "measure", "target", "met before", "worst before", "met", "worst"]
@@ -107,19 +111,19 @@ def worst(group):
     return (max if group[0].is_upper else min)(group, key=lambda check: check.value)
 
 
-def shown(value, measure):
+def figure_text(value, measure):
     """Return a value as text, shares of samples in percent."""
     if measure in PERCENT:
         return f"{100 * value:.1f} %"
     return f"{value:.0f}" if "samples" in measure or "verdicts" in measure else f"{value:.2f}"
 
 
-def missed(now):
+def missed(current):
     """Return all checks that miss their target."""
     rows = []
-    for check in checks(now):
-        if not check.met:
-            figures = (shown(figure, check.measure) for figure in (check.value, check.target))
+    for check in checks(current):
+        if not check.is_met:
+            figures = (figure_text(figure, check.measure) for figure in (check.value, check.target))
             rows.append([TITLES[check.row], check.method, check.cell, check.measure, *figures])
     if not rows:
         return "All targets are met.\n\n"
@@ -150,10 +154,10 @@ def worst_values(groups, key):
     return [[worst_ari(entry) for entry in group.get(key, [])] for group in groups]
 
 
-def errors(now, before):
+def errors(current, earlier):
     """Return gross errors by method, kind and distance."""
     keys = ("method", "kind", "distance", "n")
-    groups = cells(before, "errors", keys), cells(now, "errors", keys)
+    groups = cells(earlier, "errors", keys), cells(current, "errors", keys)
     rows = []
     for key, group in groups[1].items():
         method, kind, distance, n = key
@@ -172,10 +176,10 @@ def errors(now, before):
     return table(["method", "kind", "sd", "cells", "ARI", "worst ARI", *shares], rows)
 
 
-def outliers(now, before):
+def outliers(current, earlier):
     """Return planted outliers by family, dimension and method."""
     keys = ("family", "d", "method")
-    groups = cells(before, "outliers", keys), cells(now, "outliers", keys)
+    groups = cells(earlier, "outliers", keys), cells(current, "outliers", keys)
     rows = []
     for key in groups[1]:
         is_ours = key[2] not in OTHERS
@@ -191,10 +195,10 @@ def outliers(now, before):
     return table(header, rows)
 
 
-def clean(now, before):
+def clean(current, earlier):
     """Return samples that are flagged without outliers."""
     keys = ("family", "d", "method")
-    groups = cells(before, "clean", keys), cells(now, "clean", keys)
+    groups = cells(earlier, "clean", keys), cells(current, "clean", keys)
     methods = list(dict.fromkeys(key[2] for key in groups[1]))
     rows = []
     for family, d in dict.fromkeys(key[:2] for key in groups[1]):
@@ -203,10 +207,10 @@ def clean(now, before):
     return table(["clusters", "d", *(f"{method}, %" for method in methods)], rows)
 
 
-def sizes(now, before):
+def sizes(current, earlier):
     """Return the ARI of clusters of very different sizes."""
     keys = ("data", "d", "method")
-    groups = cells(before, "sizes", keys), cells(now, "sizes", keys)
+    groups = cells(earlier, "sizes", keys), cells(current, "sizes", keys)
     methods = list(dict.fromkeys(key[2] for key in groups[1]))
     rows = []
     for data, d in dict.fromkeys(key[:2] for key in groups[1]):
@@ -222,10 +226,10 @@ def sizes(now, before):
     return table(["sizes", "d", *methods], rows)
 
 
-def typo(now, before):
+def typo(current, earlier):
     """Return torn samples of iris with and without the typo."""
     keys = ("method", "data")
-    groups = cells(before, "typo", keys), cells(now, "typo", keys)
+    groups = cells(earlier, "typo", keys), cells(current, "typo", keys)
     rows = []
     for method in dict.fromkeys(key[0] for key in groups[1]):
         row = [method]
@@ -236,10 +240,10 @@ def typo(now, before):
     return table(header, rows)
 
 
-def uniform(now, before):
+def uniform(current, earlier):
     """Return the ARI of Gaussian clusters with uniform outliers."""
     keys = ("method", "n")
-    groups = cells(before, "uniform", keys), cells(now, "uniform", keys)
+    groups = cells(earlier, "uniform", keys), cells(current, "uniform", keys)
     rows = []
     for key in groups[1]:
         worst_of = worst_values(groups, key)
@@ -250,20 +254,20 @@ def uniform(now, before):
     return table(["method", "n", "ARI", "worst ARI", "flagged, %", "false, %", "warned, %"], rows)
 
 
-def butterfly(now, before):
+def butterfly(current, earlier):
     """Return the verdicts of the butterfly."""
-    earlier = {entry["method"]: entry for entry in before["butterfly"]}
+    earlier = {entry["method"]: entry for entry in earlier["butterfly"]}
     rows = [
         [entry["method"]]
         + [f"{earlier[entry['method']][key]} → {entry[key]}" for key in ("sure_in_wings", "middle", "last")]
-        for entry in now["butterfly"]
+        for entry in current["butterfly"]
     ]
     return table(["method", "sure samples of the wings", "sample 6", "sample 12"], rows)
 
 
-def raw_table(now, before):
+def raw_table(current, earlier):
     """Return the figures of the raw table."""
-    groups = cells(before, "table", ("method",)), cells(now, "table", ("method",))
+    groups = cells(earlier, "table", ("method",)), cells(current, "table", ("method",))
     rows = []
     for key in groups[1]:
         worst_of = worst_values(groups, key)
@@ -272,10 +276,10 @@ def raw_table(now, before):
     return table(["method", "ARI", "worst ARI", "flagged, %", "false, %", "warned, %"], rows)
 
 
-def embeddings(now, before):
+def embeddings(current, earlier):
     """Return unseen topics that were detected, by default and with other rates."""
     keys = ("topics", "n", "method", "rate")
-    groups = cells(before, "embeddings", keys), cells(now, "embeddings", keys)
+    groups = cells(earlier, "embeddings", keys), cells(current, "embeddings", keys)
     rows = []
     for key in groups[1]:
         topics, n, method, rate = key

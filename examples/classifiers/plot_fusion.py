@@ -1,13 +1,14 @@
 """
-Two sensors, one of which fails
-===============================
+Fusion of two sensors, one of which fails
+=========================================
 
-Two sensors look at the same thing, one of two classes: the first gives five numbers, the second three. In the
-laboratory both work. In the field the first picks up noise that nobody has seen before. This is the example of
-data fusion in Denœux's lectures, with 60 samples to learn from.
+Two sensors measure samples of 2 classes: the first sensor yields 5 numbers, the second one 3. Both work in the
+laboratory. In the field, the first sensor is affected by noise that did not occur in the training data. This is
+the data fusion example of Denœux's lectures, with 60 training samples.
 
-`~evlearn.classify.FusionClassifier` has a classifier for each sensor, and combines what they say. Far from what it
-has seen, an evidential classifier puts its mass on all classes, and leaves the word to the other.
+`~evlearn.classify.FusionClassifier` fits a classifier for each sensor, and combines their masses. Far away from
+its training data, an evidential classifier assigns its mass to the set of all classes, so that the result depends
+on the other classifier.
 """
 
 import matplotlib.pyplot as plt
@@ -29,7 +30,7 @@ def draw(n_samples, random, noise=0.0):
 
 
 def sensor(columns):
-    """A classifier that looks at its own columns."""
+    """Return a classifier for some of the columns."""
     return make_pipeline(
         make_column_transformer(("passthrough", columns)),
         EvidentialRBFClassifier(random_state=0),
@@ -39,13 +40,13 @@ def sensor(columns):
 models = {
     "first sensor": sensor(FIRST),
     "second sensor": sensor(SECOND),
-    "all numbers in one classifier": EvidentialRBFClassifier(random_state=0),
-    "all numbers, logistic regression": LogisticRegression(),
+    "all features, one classifier": EvidentialRBFClassifier(random_state=0),
+    "all features, logistic regression": LogisticRegression(),
     "fusion": FusionClassifier([("first", sensor(FIRST)), ("second", sensor(SECOND))]),
 }
 
 # %%
-# Errors by the noise in the field, in units of the spread of the numbers, over five training sets:
+# The errors depend on the noise in the field, in units of the standard deviation; means over 5 training sets:
 
 noises = np.array([0, 0.5, 1, 2, 4, 8, 16])
 errors = {name: np.zeros(len(noises)) for name in models}
@@ -72,20 +73,20 @@ for (name, values), style in zip(
 ax.set(
     xscale="symlog",
     xlabel="noise of the first sensor",
-    ylabel="share of errors",
+    ylabel="error rate",
     ylim=(0, 0.5),
 )
-ax.set_xticks(noises, [f"{one:g}" for one in noises])
+ax.set_xticks(noises, [f"{noise:g}" for noise in noises])
 ax.legend()
 plt.show()
 
 # %%
-# How far each sensor is believed, about each class. A sensor that is far off, or missing, loses its say.
+# The reliability of each sensor for each class. A sensor with unusual or missing values has little influence.
 
 print(models["fusion"].reliabilities_.round(2))
 missing = fields[0][0].copy()
 missing[:, FIRST] = np.nan
 print(
-    f"{1 - models['fusion'].score(missing, fields[0][1]):.2f} errors without the "
+    f"{1 - models['fusion'].score(missing, fields[0][1]):.2f} error rate without the "
     f"first sensor"
 )

@@ -1,10 +1,10 @@
 """
-The masses behind a logistic regression
+Mass functions of a logistic regression
 =======================================
 
-A logistic regression says 0.5 in two different situations: where nothing speaks for either class, and where much
-speaks for both. `~evlearn.classify.masses_from_linear` tells them apart. It takes a fitted scikit-learn model
-as it is, and its plausibilities are in proportion to the probabilities of the model.
+A logistic regression returns a probability of 0.5 in 2 different situations: without evidence for either class,
+and with strong evidence for both. `~evlearn.classify.masses_from_linear` distinguishes them. It uses a fitted
+scikit-learn model, and its plausibilities are proportional to the probabilities of the model.
 """
 
 import matplotlib.pyplot as plt
@@ -19,26 +19,26 @@ X = np.where(y[:, None] == 1, 1.0, -1.0) + random.standard_normal((200, 2)) * 1.
 model = LogisticRegression().fit(X, y)
 
 # %%
-# Both features speak for class 1 where they are large, and for class 0 where they are small. On the dashed line
-# the probability is 0.5. In the middle it is so because both features have usual values and say little: mass on
-# both classes together, "nothing known", is large. In the corners one feature speaks for a class and the other,
-# as loudly, for the other one: mass is on the single classes, half and half.
+# Large values of both features support class 1, small values class 0. On the dashed line, the probability is 0.5.
+# In the center, both features have average values and provide little evidence: the mass on both classes,
+# "ignorance", is large. In the corners, the features support different classes with equal strength: half of the
+# mass is on each single class.
 
 side = np.linspace(-5, 5, 120)
 plane = np.stack(np.meshgrid(side, side), axis=-1)
 partition = masses_from_linear(model, plane.reshape(-1, 2), reference=X)
 probability = model.predict_proba(plane.reshape(-1, 2))[:, 1]
-shown = {
+quantities = {
     "probability of class 1": probability,
     "mass on {0}": partition.masses[:, 1],
     "mass on {1}": partition.masses[:, 2],
-    "mass on {0, 1}: nothing known": partition.masses[:, 3],
+    "mass on {0, 1}: ignorance": partition.masses[:, 3],
 }
 
 figure, axes = plt.subplots(
     2, 2, figsize=(8, 7), layout="constrained", sharex=True, sharey=True
 )
-for panel, (title, values) in zip(axes.flat, shown.items(), strict=True):
+for panel, (title, values) in zip(axes.flat, quantities.items(), strict=True):
     shade = panel.contourf(
         side,
         side,
@@ -69,16 +69,16 @@ figure.colorbar(shade, ax=axes, shrink=0.7)
 plt.show()
 
 # %%
-# Two places of the dashed line, in numbers:
+# Two points on the dashed line in numbers:
 
 (first, second), (constant,) = model.coef_[0], model.intercept_
-for name, height in {"the middle": 0.0, "a corner": -5.0}.items():
-    place = [[-(constant + second * height) / first, height]]
-    said, masses = (
-        model.predict_proba(place)[0, 1],
-        masses_from_linear(model, place, reference=X).masses[0],
+for name, height in {"center": 0.0, "corner": -5.0}.items():
+    point = [[-(constant + second * height) / first, height]]
+    estimate, masses = (
+        model.predict_proba(point)[0, 1],
+        masses_from_linear(model, point, reference=X).masses[0],
     )
     print(
-        f"{name}: probability {said:.2f}, {{0}} {masses[1]:.2f}, {{1}} "
+        f"{name}: probability {estimate:.2f}, {{0}} {masses[1]:.2f}, {{1}} "
         f"{masses[2]:.2f}, both {masses[3]:.2f}"
     )

@@ -1,13 +1,13 @@
 """
-A brain: tissues, and voxels that hold two of them
-==================================================
+Segmentation of a brain with partial volumes
+============================================
 
-The template MNI152 is the mean of 152 brains, 1.9 million voxels of one millimetre. A voxel at the border of two
-tissues holds some of both. `~evlearn.cluster.segment_image` finds the tissues from the brightness of voxels and of
-their neighbours, and says where it is in doubt. The maps of grey and white matter that come with the template are
-used to judge the answer, not to find it.
+The template MNI152 is the mean of 152 brains, with 1.9 million voxels of 1 mm. Voxels at the border of 2 tissues
+contain some of both. `~evlearn.cluster.segment_image` finds the tissues from the brightness of the voxels and
+their neighbors, and quantifies its doubt. The maps of gray and white matter in the template are used only for
+evaluation.
 
-The template comes with the package nilearn (copyright 1993-2009 Louis Collins, McConnell Brain Imaging Centre,
+The template comes with the package nilearn (copyright 1993-2009 Louis Collins, McConnell Brain Imaging Center,
 Montreal Neurological Institute, McGill University).
 """
 
@@ -24,49 +24,55 @@ from sklearn.metrics import roc_auc_score
 
 from evlearn.cluster import segment_image
 
-image, grey, white = (
+image, gray, white = (
     np.asarray(load(resolution=1).dataobj, dtype=np.float32)
     for load in (load_mni152_template, load_mni152_gm_template, load_mni152_wm_template)
 )
 mask = np.asarray(load_mni152_brain_mask(resolution=1).dataobj) > 0
-found = segment_image(image, 3, mask=mask, random_state=0)
-print(f"{mask.sum():,} voxels; levels {found.model.cluster_centers_.ravel().round(2)}")
-
-# %%
-# The three clusters are fluid, grey and white matter. How many voxels have another tissue in the maps, and does
-# doubt tell the voxels of which no tissue has 70 % from the others?
-
-shares = np.stack([1 - grey - white, grey, white], axis=-1)[mask]
-wrong = (found.labels[mask] != shares.argmax(axis=1)).mean()
-mixed = shares.max(axis=1) < 0.7
-print(f"{wrong:.1%} of the voxels have another tissue in the maps")
+segmentation = segment_image(image, 3, mask=mask, random_state=0)
 print(
-    f"{mixed.mean():.0%} of the voxels are mixed; AUROC of doubt "
-    f"{roc_auc_score(mixed, found.doubt[mask]):.2f}"
+    f"{mask.sum():,} voxels; levels {segmentation.model.cluster_centers_.ravel().round(2)}"
 )
 
 # %%
-# A horizontal slice, and one from ear to ear. Doubt follows the borders, and fills what is mixed in depth, such as
-# the thalamus in the middle.
+# The 3 clusters are fluid, gray and white matter. We compute the share of voxels with a different tissue in the
+# maps, and check whether doubt detects mixed voxels, in which no tissue exceeds 70 %.
 
-slices = {"horizontal": np.s_[:, :, 80], "from ear to ear": np.s_[:, 115, :]}
+shares = np.stack([1 - gray - white, gray, white], axis=-1)[mask]
+error_rate = (segmentation.labels[mask] != shares.argmax(axis=1)).mean()
+mixed = shares.max(axis=1) < 0.7
+print(f"{error_rate:.1%} of the voxels have a different tissue in the maps")
+print(
+    f"{mixed.mean():.0%} of the voxels are mixed; AUROC of doubt "
+    f"{roc_auc_score(mixed, segmentation.doubt[mask]):.2f}"
+)
+
+# %%
+# The figure shows a horizontal and a coronal slice. The doubt is large at the borders, and in mixed regions such
+# as the thalamus in the center.
+
+slices = {"horizontal": np.s_[:, :, 80], "coronal": np.s_[:, 115, :]}
 figure, panels = plt.subplots(2, 4, figsize=(11, 6), layout="constrained")
 tissues = ListedColormap(["#56B4E9", "#999999", "#F0E442"])
-for row, (name, place) in zip(panels, slices.items(), strict=True):
-    inside = mask[place]
-    truly_mixed = np.full(mask.shape, np.nan)
-    truly_mixed[mask] = 1 - shares.max(axis=1)
+for row, (name, position) in zip(panels, slices.items(), strict=True):
+    is_brain = mask[position]
+    mixture = np.full(mask.shape, np.nan)
+    mixture[mask] = 1 - shares.max(axis=1)
     layers = [
-        (f"T1, {name}", np.where(inside, image[place], np.nan), {"cmap": "gray"}),
+        (f"T1, {name}", np.where(is_brain, image[position], np.nan), {"cmap": "gray"}),
         (
             "most plausible tissue",
-            np.where(inside, found.labels[place], np.nan),
+            np.where(is_brain, segmentation.labels[position], np.nan),
             {"cmap": tissues},
         ),
-        ("doubt", found.doubt[place], {"cmap": "magma", "vmin": 0, "vmax": 1}),
         (
-            "mixed, by the maps",
-            truly_mixed[place],
+            "doubt",
+            segmentation.doubt[position],
+            {"cmap": "magma", "vmin": 0, "vmax": 1},
+        ),
+        (
+            "mixture in the maps",
+            mixture[position],
             {"cmap": "magma", "vmin": 0, "vmax": 0.55},
         ),
     ]

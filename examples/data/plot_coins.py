@@ -1,9 +1,9 @@
 """
-Coins: pixels that ask their neighbours
-=======================================
+Segmentation of a noisy image
+=============================
 
-Two levels, coins and what they lie on, with a lot of noise. `~evlearn.cluster.ECM` looks at pixels one by one;
-`~evlearn.cluster.segment_image` averages their distances over neighbours.
+The image has 2 levels, coins and background, and much noise. `~evlearn.cluster.ECM` clusters single pixels,
+whereas `~evlearn.cluster.segment_image` averages distances over neighboring pixels.
 """
 
 import matplotlib.pyplot as plt
@@ -14,26 +14,32 @@ from evlearn.cluster import ECM, segment_image
 
 image = coins()[160:290, 20:280] / 255
 noisy = image + np.random.default_rng(0).normal(scale=0.15, size=image.shape)
-alone = ECM(2, random_state=0).fit(noisy.reshape(-1, 1))
-found = segment_image(noisy, 2, random_state=0)
-print(f"{found.model.neighbor_share_:.0%} of a distance are those of the neighbours")
-print(found.partition.summary())
+model = ECM(2, random_state=0).fit(noisy.reshape(-1, 1))
+segmentation = segment_image(noisy, 2, random_state=0)
+print(
+    f"{segmentation.model.neighbor_share_:.0%} is the weight of the neighbors in distances"
+)
+print(segmentation.partition.summary())
 
 # %%
-# ECM is in doubt wherever a pixel is grey by chance. With neighbours, doubt is at rims and in dark parts.
+# Without neighbors, ECM is in doubt about all pixels that are gray by chance. With neighbors, the doubt is limited
+# to edges and dark regions.
 
 figure, panels = plt.subplots(2, 3, figsize=(10, 3.8), layout="constrained")
-bright = alone.cluster_centers_.argmax()
+bright = model.cluster_centers_.argmax()
 layers = {
-    "the image": (image, {"cmap": "gray"}),
-    "ECM, labels": ((alone.labels_ == bright).reshape(image.shape), {"cmap": "gray"}),
+    "image": (image, {"cmap": "gray"}),
+    "ECM, labels": ((model.labels_ == bright).reshape(image.shape), {"cmap": "gray"}),
     "ECM, doubt": (
-        alone.credal_partition_.doubt().reshape(image.shape),
+        model.credal_partition_.doubt().reshape(image.shape),
         {"cmap": "magma", "vmin": 0, "vmax": 1},
     ),
-    "with noise": (noisy, {"cmap": "gray"}),
-    "with neighbours, labels": (found.labels, {"cmap": "gray"}),
-    "with neighbours, doubt": (found.doubt, {"cmap": "magma", "vmin": 0, "vmax": 1}),
+    "noisy image": (noisy, {"cmap": "gray"}),
+    "segment_image, labels": (segmentation.labels, {"cmap": "gray"}),
+    "segment_image, doubt": (
+        segmentation.doubt,
+        {"cmap": "magma", "vmin": 0, "vmax": 1},
+    ),
 }
 for panel, (title, (layer, options)) in zip(panels.flat, layers.items(), strict=True):
     panel.imshow(layer, interpolation="nearest", **options)

@@ -1,8 +1,8 @@
 """
-The data sets
-=============
+Data sets and generators
+========================
 
-All data sets of `evlearn.datasets`, drawn. The generators are seeded and return the true clusters.
+This example shows all data sets of `evlearn.datasets`. The generators are seeded and return the true clusters.
 """
 
 import matplotlib.pyplot as plt
@@ -11,13 +11,13 @@ import numpy as np
 from evlearn.datasets import (
     load_butterfly,
     make_bananas,
-    make_circles,
+    make_core_and_ring,
     make_fourclass,
     make_gaussian_mixture,
     same_cluster_probability,
 )
 
-colours = np.array(["#0072B2", "#D55E00", "#009E73", "#CC79A7"])  # Okabe and Ito
+colors = np.array(["#0072B2", "#D55E00", "#009E73", "#CC79A7"])  # Okabe and Ito
 markers = "os^D"
 
 
@@ -26,7 +26,7 @@ def draw(ax, X, y, title):
         ax.scatter(
             *X[y == cluster].T,
             s=9,
-            c=colours[cluster],
+            c=colors[cluster],
             marker=markers[cluster],
             linewidths=0,
         )
@@ -43,12 +43,12 @@ for number, point in zip(butterfly.sample_names, butterfly.data, strict=True):
 axes[0, 0].set(title="load_butterfly()", aspect="equal", xlim=(-6.5, 12), ylim=(-6, 12))
 draw(axes[0, 1], *make_fourclass(random_state=0), "make_fourclass()")
 draw(axes[1, 0], *make_bananas(400, random_state=0), "make_bananas()")
-draw(axes[1, 1], *make_circles(random_state=0), "make_circles()")
+draw(axes[1, 1], *make_core_and_ring(random_state=0), "make_core_and_ring()")
 plt.show()
 
 # %%
-# The Gaussian mixtures come with the true probabilities of the components. In the picture a sample is
-# paler the less its most probable component stands out.
+# The Gaussian mixtures are returned with the true probabilities of the components. Samples with a less certain
+# component are lighter.
 
 figure, axes = plt.subplots(
     1, 3, figsize=(9, 3.4), layout="constrained", sharex=True, sharey=True
@@ -60,7 +60,7 @@ for mixture, ax in zip((1, 2, 3), axes, strict=True):
         ax.scatter(
             *X[chosen].T,
             s=14,
-            c=colours[component],
+            c=colors[component],
             marker=markers[component],
             alpha=np.clip(posterior[chosen].max(axis=1) ** 3, 0.15, 1),
             linewidths=0,
@@ -69,8 +69,8 @@ for mixture, ax in zip((1, 2, 3), axes, strict=True):
 plt.show()
 
 # %%
-# From these follows the probability that two samples come from the same component: what a calibrated credal
-# partition has to enclose between belief and plausibility.
+# These probabilities determine the probability that 2 samples come from the same component. A calibrated credal
+# partition should enclose it between belief and plausibility.
 
 order = np.argsort(y, kind="stable")
 figure, ax = plt.subplots(figsize=(4.6, 3.8), layout="constrained")

@@ -1,14 +1,14 @@
 """
-From Parquet files to a cluster, and back
-=========================================
+Out-of-core clustering with Parquet files and Dask
+==================================================
 
-ECM reads its data block after block, so they need not fit into memory: files will do, or a Dask collection whose
-parts are on several machines. This example goes all the way with files that are small enough to be made here:
-write Parquet files, start a cluster of two processes, fit, predict to files, and look at the result. At the end
-it says what changes on a real cluster.
+ECM reads its data in blocks, so the data need not fit into memory: they may be in files, or in a Dask collection
+that is distributed over several machines. This example shows all steps with small files: write Parquet files,
+start a cluster of 2 processes, fit, predict to files, and plot the result. The last section lists the changes for
+a real cluster.
 
-Worker processes begin by reading the program that started them. So everything that should happen once stands
-behind ``if __name__ == "__main__"``, as always with processes in Python. In a notebook that is not needed.
+Worker processes import the main program. Code that should run only once must therefore be protected by ``if
+__name__ == "__main__"``, as always with multiprocessing in Python. This is not necessary in a notebook.
 """
 
 import tempfile
@@ -26,25 +26,25 @@ from evlearn.cluster import ECM
 from evlearn.plotting import CredalPartitionDisplay
 
 # %%
-# The data: four Parquet files of 20,000 rows each. Four clusters, and two strays in a hundred rows. No more than
-# one file is in memory at a time.
+# The data consist of 4 Parquet files with 20,000 rows each. There are 4 clusters and 2 % outliers. Only one file
+# is in memory at a time.
 
 
-def some_rows(seed, n_rows=20_000):
+def make_frame(seed, n_rows=20_000):
     random = np.random.default_rng(seed)
-    centres = np.array([[0, 0], [5, 0], [1, 5], [7, 6]])
-    X = centres[random.integers(4, size=n_rows)] + random.normal(size=(n_rows, 2))
-    strays = random.random(n_rows) < 0.02
-    X[strays] = random.uniform([-12, -10], [18, 16], size=(strays.sum(), 2))
+    centers = np.array([[0, 0], [5, 0], [1, 5], [7, 6]])
+    X = centers[random.integers(4, size=n_rows)] + random.normal(size=(n_rows, 2))
+    is_outlier = random.random(n_rows) < 0.02
+    X[is_outlier] = random.uniform([-12, -10], [18, 16], size=(is_outlier.sum(), 2))
     return pd.DataFrame(X.astype(np.float32), columns=["length", "width"])
 
 
 if __name__ == "__main__":
-    keeper = tempfile.TemporaryDirectory()  # removed at the end
-    folder = Path(keeper.name)
+    temporary = tempfile.TemporaryDirectory()  # removed at the end
+    folder = Path(temporary.name)
     (folder / "data").mkdir()
     for number in range(4):
-        some_rows(number).to_parquet(
+        make_frame(number).to_parquet(
             folder / "data" / f"part-{number}.parquet", index=False
         )
     files = list((folder / "data").iterdir())
@@ -54,9 +54,9 @@ if __name__ == "__main__":
     )
 
 # %%
-# The simplest way needs no cluster at all: the folder takes the place of the array. Its rows are copied once to a
-# temporary file, in a form that can be read quickly and again and again, and threads share the work. The model
-# keeps no masses of such data unless told where.
+# The simplest solution requires no cluster: pass the folder instead of an array. Its rows are copied once to a
+# temporary file, which can be read fast and repeatedly, and several threads share the work. By default, a model of
+# such data does not store the masses.
 
 if __name__ == "__main__":
     model = ECM(n_clusters=4, delta=3.5, tol=1e-4, n_jobs=2, random_state=0).fit(
@@ -66,9 +66,9 @@ if __name__ == "__main__":
     print(model.cluster_centers_.round(2))
 
 # %%
-# Now a cluster, of two processes on this machine. ``joblib.parallel_config("dask")`` sends the blocks to its
-# workers. Only the name of the temporary file and the prototypes travel, and some sums come back. The result is
-# the same, to the last bit.
+# Next, we start a cluster of 2 processes on this machine. ``joblib.parallel_config("dask")`` sends the blocks to
+# its workers. Only the name of the temporary file, the prototypes and some sums are transferred. The result is
+# identical.
 
 if __name__ == "__main__":
     cluster = LocalCluster(
@@ -76,18 +76,18 @@ if __name__ == "__main__":
     )
     client = Client(cluster)
     with joblib.parallel_config("dask"):
-        same = ECM(n_clusters=4, delta=3.5, tol=1e-4, random_state=0).fit(
+        distributed = ECM(n_clusters=4, delta=3.5, tol=1e-4, random_state=0).fit(
             folder / "data"
         )
     print(
-        "same prototypes:",
-        np.array_equal(same.cluster_centers_, model.cluster_centers_),
+        "identical prototypes:",
+        np.array_equal(distributed.cluster_centers_, model.cluster_centers_),
     )
 
 # %%
-# A Dask DataFrame is for data that live on the cluster: every worker reads its own part and keeps it, and no file
-# is shared. Nothing else is different. The blocks are now the partitions of the frame, so sums are rounded in
-# another order.
+# A Dask DataFrame is suitable for data that are distributed over the cluster: each worker reads and stores its own
+# part, and no file is shared. The code is the same otherwise. The blocks are the partitions of the frame, so sums
+# are rounded in a different order.
 
 if __name__ == "__main__":
     frame = dd.read_parquet(folder / "data")
@@ -100,18 +100,19 @@ if __name__ == "__main__":
     print("samples by cluster:", np.bincount(on_cluster.labels_.compute()))
 
 # %%
-# The masses can be written to Parquet files, by the workers themselves, one file for each partition. The columns
-# are the focal sets.
+# The workers can write the masses to Parquet files, one file per partition. The columns are the focal sets.
 
 if __name__ == "__main__":
-    written = on_cluster.predict_mass(frame, out=folder / "masses.parquet")
-    masses = dd.read_parquet(written)
-    print(f"{len(list(written.iterdir()))} files with the columns", *masses.columns)
+    masses_folder = on_cluster.predict_mass(frame, out=folder / "masses.parquet")
+    masses = dd.read_parquet(masses_folder)
+    print(
+        f"{len(list(masses_folder.iterdir()))} files with the columns", *masses.columns
+    )
     outliers = (masses.idxmax(axis=1) == "∅").sum().compute()
     print(f"{outliers:,} outliers among {len(masses):,} samples")
 
 # %%
-# For a picture, one part is enough. The third file of masses belongs to the third file of data.
+# One partition is sufficient for a figure. The third file of masses corresponds to the third file of data.
 
 if __name__ == "__main__":
     X = frame.partitions[2].compute()
@@ -126,19 +127,21 @@ if __name__ == "__main__":
     plt.show()
     client.close()
     cluster.close()
-    keeper.cleanup()
+    temporary.cleanup()
 
 # %%
 # On a real cluster
 # -----------------
 #
-# - ``Client("tcp://scheduler:8786")``, or a cluster sample of dask-jobqueue, dask-kubernetes or a provider, takes
-#   the place of ``LocalCluster``. All else stays as it is.
-# - evidential-learn must be installed on the workers, in the same version.
-# - With Dask collections, data must be where all workers can read them, such as a shared file system or a sample
-#   store: ``dd.read_parquet("s3://...")``. A fit keeps them in the memory of the workers; together they need as
-#   much as the data in single or double precision, and some more for the tasks at hand.
-# - With a folder under ``joblib.parallel_config("dask")``, the temporary file must be seen by all workers. Open
-#   the data with ``open_rows(path, folder="/shared/scratch")`` and fit the result; see :doc:`/guide/large_data`.
-# - Files of masses must go to a folder that all workers see.
-# - For fits of hours, ``checkpoint="fit.npz"`` keeps the state: after a crash, the same call goes on from there.
+# - Replace ``LocalCluster`` by ``Client("tcp://scheduler:8786")``, or by a cluster object of dask-jobqueue,
+#   dask-kubernetes or a cloud provider. The remaining code is the same.
+# - Install the same version of evidential-learn on all workers.
+# - For Dask collections, store the data where all workers can read them, such as a shared file system or an object
+#   store: ``dd.read_parquet("s3://...")``. A fit keeps the data in the memory of the workers, in single or double
+#   precision, and needs some additional memory for the current tasks.
+# - For a folder with ``joblib.parallel_config("dask")``, the temporary file must be accessible to all workers.
+#   Open the data with ``open_dataset(path, folder="/shared/scratch")`` and fit the result; see
+#   :doc:`/guide/large_data`.
+# - Write masses to a folder that is accessible to all workers.
+# - For fits of several hours, ``checkpoint="fit.npz"`` saves the state: after a crash, the same call resumes the
+#   fit.

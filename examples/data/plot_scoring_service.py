@@ -2,8 +2,8 @@
 A scoring service
 =================
 
-A model in a file, and a service that loads it and scores one row of JSON at a time, with Python's standard library.
-The rows are 178 wines of three cultivars in Italy, with thirteen chemical measurements.
+This example implements a service that loads a model from a file and scores single rows in JSON, with Python's
+standard library. The rows are 178 wines of 3 cultivars from Italy, with 13 chemical measurements.
 """
 
 import json
@@ -30,43 +30,47 @@ fitted = make_pipeline(StandardScaler(), EvidentialKNNClassifier())
 fitted.fit(wines.data[train], cultivar[train])
 
 # %%
-# Somebody who fits a model writes it to a file. It is JSON, and nothing in it is run when it is read.
+# After the fit, the model is saved as a JSON file. Loading it does not execute any code.
 file = Path(tempfile.mkdtemp()) / "wines.json"
 evlearn.save_model(fitted, file)
 
 
 # %%
-# The service loads it once. An answer has the class, the verdict, and the masses in words. What the library refuses
-# is an answer with the status 400 and its message: what is wrong, and what to do.
+# The service loads the model once. A response contains the class, the verdict, and the masses as text. Invalid
+# input results in a response with status 400 and an error message with a remedy.
 model = evlearn.load_model(file)
 names = list(model.feature_names_in_)
 
 
 def score(request):
-    """What the model says of one row, given as a JSON object with the names of the features."""
+    """Return the prediction for one row, given as a JSON object with the names of the features."""
     row = json.loads(request)
     if not isinstance(row, dict) or set(row) != set(names):
         raise ValueError(f"give a JSON object with the keys {', '.join(names)}.")
-    said = evlearn.predict_mass(model, pd.DataFrame([row], columns=names))
-    verdict, classes = said.verdict(), list(said.focal_sets.frame)
+    partition = evlearn.predict_mass(model, pd.DataFrame([row], columns=names))
+    verdict, classes = partition.verdict(), list(partition.focal_sets.frame)
     masses = {}
-    for members, mass in zip(said.focal_sets.membership, said.masses[0], strict=True):
+    for is_member, mass in zip(
+        partition.focal_sets.membership, partition.masses[0], strict=True
+    ):
         if mass >= 0.0001:
-            inside = [name for name, here in zip(classes, members, strict=True) if here]
+            members = [
+                name for name, is_in in zip(classes, is_member, strict=True) if is_in
+            ]
             words = (
-                "any of them" if len(inside) == len(classes) else " or ".join(inside)
+                "any of them" if len(members) == len(classes) else " or ".join(members)
             )
             masses[words or "none of them"] = round(float(mass), 4)
     kinds = {"sure": verdict.sure[0], "torn": verdict.torn[0]}
     return {
-        "class": classes[said.to_hard()[0]],
+        "class": classes[partition.to_hard()[0]],
         "verdict": next((kind for kind, is_so in kinds.items() if is_so), "outlier"),
         "masses": masses,
     }
 
 
 def application(environ, start_response):
-    """A WSGI application: any server that runs these can take its place."""
+    """Respond to a WSGI request; any WSGI server can run this function."""
     try:
         length = int(environ.get("CONTENT_LENGTH") or 0)
         status, answer = "200 OK", score(environ["wsgi.input"].read(length))
@@ -79,17 +83,18 @@ def application(environ, start_response):
 
 
 # %%
-# It runs in a thread here, and in a process elsewhere. Put a server with authentication and encryption before it.
-class Quiet(WSGIRequestHandler):
+# Here the server runs in a thread. In production, run it in a separate process behind a server with authentication
+# and encryption.
+class SilentHandler(WSGIRequestHandler):
     def log_message(self, *_):
         pass
 
 
-server = make_server("127.0.0.1", 0, application, handler_class=Quiet)
+server = make_server("127.0.0.1", 0, application, handler_class=SilentHandler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
-def ask(row):
+def send_request(row):
     request = urllib.request.Request(
         f"http://127.0.0.1:{server.server_port}", json.dumps(row).encode()
     )
@@ -101,23 +106,27 @@ def ask(row):
 
 
 # %%
-# A wine that the model has not seen; the same wine with three values that nobody measured; and with ten times the
-# magnesium, as if somebody had taken another unit: it is unlike all that the model knows.
+# The first request is a wine that was not used for training; in the second one, 3 values are missing; in the third
+# one, the magnesium is multiplied by 10, as if measured in another unit, so it differs from all training samples.
 wine = wines.data.loc[61].to_dict()
-gaps = wine | dict.fromkeys(["flavanoids", "color_intensity", "proline"])
-strange = wine | {"magnesium": 10 * wine["magnesium"]}
-answers = {"as it is": ask(wine), "three gaps": ask(gaps), "another unit": ask(strange)}
+incomplete = wine | dict.fromkeys(["flavanoids", "color_intensity", "proline"])
+scaled = wine | {"magnesium": 10 * wine["magnesium"]}
+answers = {
+    "original": send_request(wine),
+    "three missing values": send_request(incomplete),
+    "another unit": send_request(scaled),
+}
 for status, answer in answers.values():
     print(status, answer)
 
 # %%
-# Bad requests are refused, and the service goes on.
+# Invalid requests are rejected without stopping the service.
 for row in ({"alcohol": 13.0}, wine | {"alcohol": "strong"}, [1, 2, 3]):
-    status, answer = ask(row)
+    status, answer = send_request(row)
     print(status, answer["error"][:90])
 
 # %%
-# What the model says of the three wines: the less it knows, the more mass is on all classes together.
+# The figure shows the masses of the 3 wines: with less information, more mass is on the set of all classes.
 table = pd.DataFrame({name: answer["masses"] for name, (_, answer) in answers.items()})
 ax = table.fillna(0).T.plot.barh(stacked=True, figsize=(7, 2.6), colormap="viridis")
 ax.set(xlabel="mass", xlim=(0, 1))

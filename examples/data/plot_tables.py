@@ -1,9 +1,9 @@
 """
-A table as it is
-================
+Clustering a table with categories and missing values
+=====================================================
 
-344 penguins of three species: four measurements, the island, the sex, and gaps. One pipeline goes from the table
-to clusters, and says which penguins are torn.
+The data are 344 penguins of 3 species with 4 measurements, the island and the sex; some values are missing. A
+pipeline clusters the table and identifies torn penguins.
 """
 
 import matplotlib.pyplot as plt
@@ -21,14 +21,13 @@ table = penguins.drop(columns=["species", "year"])
 print(table.head())
 
 # %%
-# The encoder chooses scales, makes features of categories, keeps gaps, and says what it did. The sex is left out:
-# it divides every species, and we look for kinds of penguins.
+# The encoder scales the columns, encodes categories, keeps missing values, and reports its choices. We drop the
+# sex, because it splits each species and we want to find groups similar to species.
 model = make_pipeline(TableEncoder(drop=["sex"]), ECM(3, random_state=0)).fit(table)
 print(model[0].describe())
 
-# %%
-# Two penguins were not measured at all; the island is all that is known. On Torgersen there is one kind, and the
-# first is likely to be of it. On Biscoe there are two, and the second is in more doubt.
+# For 2 penguins, only the island is known. All penguins on Torgersen are of the same species, so the first one can
+# be assigned to it. There are 2 species on Biscoe, so the second one is more doubtful.
 partition = evlearn.predict_mass(model, table)
 print(partition.summary())
 verdict = partition.verdict()
@@ -40,16 +39,16 @@ print(
 )
 
 # %%
-# Clusters beside species, which the clusterer has not seen.
-said = pd.Series(verdict.labels(), name="verdict")
-print(pd.crosstab(penguins["species"], said))
+# Compare the clusters with the species, which were not used for clustering.
+verdicts = pd.Series(verdict.labels(), name="verdict")
+print(pd.crosstab(penguins["species"], verdicts))
 
 # %%
-# What makes the clusters different, in the units of the table.
+# Explain the clusters in the original units.
 print(explain_clusters(model, table))
 
 # %%
-# A picture of two of the columns. Crosses are torn.
+# Plot 2 of the columns. Crosses are torn samples.
 sure = verdict.sure
 plt.scatter(
     table["flipper_length_mm"][sure],
@@ -65,7 +64,7 @@ plt.scatter(
     marker="x",
     label="torn",
 )
-plt.xlabel("length of the flipper (mm)")
-plt.ylabel("length of the bill (mm)")
+plt.xlabel("flipper length (mm)")
+plt.ylabel("bill length (mm)")
 plt.legend()
 plt.show()

@@ -1,10 +1,10 @@
 """
-Contours: what is said about every place
-========================================
+Contours of plausibility and mass
+=================================
 
-A fitted method says something about every place of the plane, not only about the samples.
-`~evlearn.plotting.MassContourDisplay` draws it as lines of equal plausibility or mass, with the decision boundary,
-on whose two sides different clusters are the most plausible.
+A fitted method can predict masses at each point of the plane, not only for the samples.
+`~evlearn.plotting.MassContourDisplay` shows lines of equal plausibility or mass, and the decision boundary between
+regions with different most plausible clusters.
 """
 
 import matplotlib.pyplot as plt
@@ -14,12 +14,12 @@ from evlearn.cluster import ECM, EVCLUS
 from evlearn.plotting import MassContourDisplay
 
 random = np.random.default_rng(3)
-centres = np.repeat([[0, 0], [6, 0], [3, 5]], 60, axis=0)
-X = np.vstack([centres + random.standard_normal((180, 2)), [[10, 8], [-4, 7]]])
+centers = np.repeat([[0, 0], [6, 0], [3, 5]], 60, axis=0)
+X = np.vstack([centers + random.standard_normal((180, 2)), [[10, 8], [-4, 7]]])
 
 # %%
-# The plausibility of each cluster, by `~evlearn.cluster.EVCLUS`. It is high around the samples of the cluster and
-# falls from there, so that far from all samples no cluster is plausible.
+# The first figure shows the plausibility of each cluster, by `~evlearn.cluster.EVCLUS`. It is high around the
+# samples of the cluster and decreases with the distance, so no cluster is plausible far away from all samples.
 
 model = EVCLUS(n_clusters=3, random_state=0).fit(X)
 display = MassContourDisplay.from_estimator(model, X, eps=0.3)
@@ -27,9 +27,9 @@ display.ax_.set_aspect("equal")
 plt.show()
 
 # %%
-# Masses say more. Here is `~evlearn.cluster.ECM`, with one picture for each kind of set: a cluster, two clusters,
-# all of them, and none. Two clusters have their mass between them, all three in the middle, and the empty set
-# around everything: the further a sample is from all prototypes, the more it looks like an outlier.
+# The second figure shows the masses of `~evlearn.cluster.ECM`, with one panel for each kind of set: a cluster, 2
+# clusters, all clusters, and the empty set. A pair of clusters has mass between the clusters, the set of all 3 in
+# the center, and the empty set far away from all prototypes, where samples are outliers.
 
 model = ECM(n_clusters=3, delta=4, random_state=0).fit(X)
 figure, grid = plt.subplots(

@@ -1,9 +1,9 @@
 """
-Masses, doubts, and how the fit went
-====================================
+Masses, doubt and convergence
+=============================
 
-Three pictures that need no features: the masses of each sample, which samples are torn between which clusters, and how
-the objective fell.
+This example shows 3 displays that do not require features: the masses of each sample, the doubt between clusters,
+and the convergence of the objective.
 """
 
 import matplotlib.pyplot as plt
@@ -13,8 +13,9 @@ from evlearn.datasets import load_butterfly, make_fourclass
 from evlearn.plotting import DoubtDisplay, MassesDisplay, ObjectiveDisplay
 
 # %%
-# Few samples are bars. Along the butterfly mass moves from one wing to the other; in between more of it is on
-# both, Ω. Sample 12 has nearly all mass on the empty set: it is an outlier.
+# A small number of samples is shown as bars. Along the butterfly, the mass moves from one wing to the other; in
+# the center, more of it is on Ω, the set of both. Sample 12 has nearly all its mass on the empty set, so it is an
+# outlier.
 
 butterfly = load_butterfly()
 model = EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(
@@ -25,8 +26,8 @@ MassesDisplay.from_partition(partition)
 plt.show()
 
 # %%
-# Many samples are the rows of a heat map, sorted by their most plausible cluster. From top to bottom of each
-# cluster the mass goes from the cluster alone to sets of several: to which ones says where the sample lies.
+# Many samples are shown as the rows of a heat map, sorted by their most plausible cluster. Within each cluster,
+# the mass moves from the cluster alone to sets of several clusters, which indicate the position of the sample.
 
 X, _ = make_fourclass(2000, random_state=0)
 model = ECM(n_clusters=4, focal_sets="full", random_state=0).fit(X)
@@ -34,16 +35,16 @@ MassesDisplay.from_estimator(model)
 plt.show()
 
 # %%
-# The same in ten numbers. On the diagonal is the mass that is sure of a cluster, below it the mass that is torn
-# between two. Clusters that are neighbours share more mass than those that lie across from each other.
+# The same information is summarized by 10 numbers. The diagonal shows the mass on single clusters, the other cells
+# the mass on pairs. Neighboring clusters share more mass than opposite ones.
 
 DoubtDisplay.from_estimator(model)
 plt.show()
 
 # %%
-# How the fit went, with all sets and with pairs of clusters only. Objectives of different families of sets cannot
-# be compared, but the ways down can: on a logarithmic scale both are nearly straight, so that each iteration
-# removes about the same part of what is left.
+# Convergence of the objective with all sets and with pairs of clusters only. The objectives of different families
+# of sets are not comparable, but their rates of convergence are: both curves are nearly straight on a logarithmic
+# scale, so each iteration removes about the same fraction of the remaining difference.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 fits = {

@@ -1,10 +1,10 @@
 """
-Pairs of samples: the relational representation
+Relational representation of a credal partition
 ===============================================
 
-Two partitions may number their clusters differently, so partitions are compared through pairs of samples. For
-every pair, a credal partition gives masses to *same cluster*, *different clusters*, *unknown*, and *one of
-the two belongs nowhere*. As matrices, with the samples in order, these show the whole partition at once.
+Two partitions may number their clusters differently, so they are compared by pairs of samples. For each pair, a
+credal partition defines masses of *same cluster*, *different clusters*, *unknown*, and *one sample is an outlier*.
+Matrices of these masses, with sorted samples, visualize the whole partition.
 """
 
 import matplotlib.pyplot as plt
@@ -20,10 +20,10 @@ from evlearn.plotting import RelationalDisplay
 X, _ = make_fourclass(200, random_state=3)
 
 # %%
-# A simple credal partition from a fitted mixture. The possibility of a cluster is its probability relative
-# to that of the best cluster, and falls to zero for samples among the one percent most remote from all
-# clusters. `~evlearn.CredalPartition.from_possibilistic` turns degrees of possibility into masses; what is
-# possible nowhere goes to the empty set.
+# Create a credal partition from a fitted mixture. The possibility of a cluster is its probability relative to that
+# of the best cluster; it is reduced for the 1 % of the samples most remote from all clusters.
+# `~evlearn.CredalPartition.from_possibilistic` converts degrees of possibility into masses; samples with small
+# possibilities of all clusters have mass on the empty set.
 
 mixture = GaussianMixture(4, covariance_type="tied", random_state=0).fit(X)
 probabilities = mixture.predict_proba(X)
@@ -39,10 +39,14 @@ partition = CredalPartition.from_possibilistic(possibilities)
 partition.summary()
 
 # %%
-# Order the samples: cluster by cluster, outliers last, and within a cluster the vague ones last.
+# Sort the samples by cluster, with outliers last, and by nonspecificity within each cluster.
 
 order = np.lexsort(
-    [partition.nonspecificities(), partition.to_hard(), partition.outliers()]
+    [
+        partition.nonspecificity(per_sample=True),
+        partition.to_hard(),
+        partition.outliers(),
+    ]
 )
 ordered = partition[order]
 pairs = ordered.relational()
@@ -54,7 +58,7 @@ titles = {
     "same": "same cluster",
     "different": "different clusters",
     "unknown": "unknown",
-    "empty": "one belongs nowhere",
+    "empty": "one is an outlier",
 }
 for ax, (part, title) in zip(axes, titles.items(), strict=True):
     image = ax.imshow(getattr(pairs, part), cmap="viridis", vmin=0, vmax=1)
@@ -64,17 +68,17 @@ figure.colorbar(image, ax=axes, label="mass", shrink=0.8)
 plt.show()
 
 # %%
-# Four blocks of *same cluster* stand on the diagonal. The stripes of *unknown* are samples between two
-# clusters: nothing is known of their pairs with either. The last stripe belongs to the outliers.
+# The 4 diagonal blocks of *same cluster* are the clusters. The stripes of *unknown* are samples between 2
+# clusters, whose relation to the samples of both is unknown. The last stripe contains the outliers.
 #
 # The four masses of a pair sum to one.
 
 np.allclose(sum(pairs), 1)
 
 # %%
-# `~evlearn.plotting.RelationalDisplay` draws such matrices in the same order: how plausible it is that two samples
-# are in one cluster, and how strongly it is believed. Distances may stand beside them. What is near in the first
-# matrix should be together in the second. Bright in the second and dark in the third is unknown.
+# `~evlearn.plotting.RelationalDisplay` shows such matrices in the same order: the plausibility and the belief that
+# 2 samples are in the same cluster, optionally together with their distances. Small distances should correspond to
+# high plausibilities. Pairs with a high plausibility and a low belief are unknown.
 
 RelationalDisplay.from_partition(partition, dissimilarities=pairwise_distances(X))
 plt.show()

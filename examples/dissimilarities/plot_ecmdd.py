@@ -1,10 +1,10 @@
 """
-ECMdd: words that stand for groups of words
-===========================================
+Clustering words by their edit distances
+========================================
 
-Words have no coordinates, but one can count how many letters must change to turn one into another. That is all
-`~evlearn.cluster.ECMdd` needs. It finds a medoid for each cluster, a word that is near to all others in it, and
-words that stand for sets of clusters.
+Words have no coordinates, but their dissimilarity can be measured by the number of letters to change.
+`~evlearn.cluster.ECMdd` requires only these dissimilarities. It finds a medoid for each cluster, a word that is
+similar to all others in it, and medoids for sets of clusters.
 """
 
 import matplotlib.pyplot as plt
@@ -41,7 +41,7 @@ words = [
 
 
 def edits(first, second):
-    """The number of letters to add, remove or replace (Levenshtein)."""
+    """Return the number of letters to insert, delete or replace (Levenshtein distance)."""
     row = np.arange(len(second) + 1)
     for i, letter in enumerate(first, start=1):
         previous, row = row, np.empty_like(row)
@@ -58,7 +58,8 @@ D = np.array(
 )
 
 # %%
-# Three clusters. ``n_init`` tries several starts, because medoids move in steps and easily get stuck.
+# Find 3 clusters. With ``n_init``, the best of several starts is used, because medoid algorithms often converge to
+# local minima.
 
 model = ECMdd(
     n_clusters=3,
@@ -74,8 +75,8 @@ partition = model.credal_partition_.rename(sample_names=words, cluster_names=nam
 partition.summary()
 
 # %%
-# The medoids name the clusters. Sets of clusters have medoids too: words that are about as far from both, and not
-# farther than need be.
+# The medoids name the clusters. Sets of clusters have medoids as well: words with similar dissimilarities to the
+# clusters of the set, which are as small as possible.
 
 for label, medoid in zip(
     partition.focal_sets.labels[1:], model.medoid_indices_, strict=True
@@ -83,7 +84,7 @@ for label, medoid in zip(
     print(f"{label:<28} {words[medoid]}")
 
 # %%
-# The masses of all words.
+# Plot the masses of all words.
 
 order = np.lexsort((-partition.masses.max(axis=1), model.labels_))
 figure, axes = plt.subplots(figsize=(8, 7), layout="constrained")
@@ -109,11 +110,12 @@ for (row, column), mass in np.ndenumerate(masses):
 plt.show()
 
 # %%
-# New words are compared with the known ones.
+# Predict the masses of new words from their dissimilarities to the training words.
 
 new = ["nationals", "clack", "xylophone"]
 to_known = np.array(
-    [[edits(word, known) for known in words] for word in new], dtype=float
+    [[edits(word, training_word) for training_word in words] for word in new],
+    dtype=float,
 )
 predicted = model.predict_mass(to_known).rename(sample_names=new, cluster_names=names)
 predicted.to_frame()[["cluster", "assignment"]]

@@ -1,9 +1,9 @@
 """
-EVCLUS on the butterfly
-=======================
+EVCLUS on the butterfly data
+============================
 
-`~evlearn.cluster.EVCLUS` gives every sample a mass function, so that two samples conflict as much as they are
-dissimilar. Twelve samples are enough to see what comes out: two wings, a sample between them, and an outlier.
+`~evlearn.cluster.EVCLUS` finds mass functions such that the degree of conflict between 2 samples matches their
+dissimilarity. The 12 samples of this example form 2 wings, with a sample between them and an outlier.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +20,8 @@ partition = model.credal_partition_
 partition.summary()
 
 # %%
-# Filled markers are sure, the ring is torn between both clusters, the cross is an outlier. Solid lines
-# enclose the samples that surely belong to a cluster, dashed lines those that possibly do.
+# Filled markers are sure, the ring is torn between both clusters, and the cross is an outlier. Solid lines enclose
+# the samples that surely belong to a cluster, dashed lines those that possibly do.
 
 figure, axes = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
 display = CredalPartitionDisplay.from_estimator(model, butterfly.data, ax=axes)
@@ -40,8 +40,8 @@ axes.set(
 plt.show()
 
 # %%
-# The masses behind it. Mass moves from one wing to the other along the butterfly. The samples in between put
-# more on the set of both clusters, Ω. Sample 12 has nearly all mass on the empty set, ∅.
+# The mass moves from one wing to the other along the butterfly. The samples in the center have more mass on Ω, the
+# set of both clusters. Sample 12 has nearly all its mass on the empty set ∅.
 
 styles = {
     "∅": ("#000000", "x"),
@@ -51,11 +51,11 @@ styles = {
 }
 figure, axes = plt.subplots(figsize=(7.5, 3.8), layout="constrained")
 for label, column in zip(partition.focal_sets.labels, partition.masses.T, strict=True):
-    colour, marker = styles[label]
+    color, marker = styles[label]
     axes.plot(
         butterfly.sample_names,
         column,
-        color=colour,
+        color=color,
         marker=marker,
         markersize=7,
         label=f"m({label})",
@@ -65,15 +65,15 @@ axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
 plt.show()
 
 # %%
-# How well do conflicts render the dissimilarities? In the Shepard diagram each point is a pair of samples. The
-# nearer to the diagonal, the better. Here twelve mass functions of four numbers explain 66 pairs.
+# The Shepard diagram shows the agreement of conflicts and dissimilarities. Each point is a pair of samples; points
+# on the diagonal are reproduced exactly. Here 12 mass functions on 4 sets represent 66 pairs.
 
 ShepardDisplay.from_estimator(model)
 plt.show()
 
 # %%
-# ``d0=11`` says: samples that are 11 apart are almost surely in different clusters. With 5, sample 6 is too far
-# from both wings and an outlier too. With 20, half of the samples are open.
+# With ``d0=11``, samples at a distance of 11 are almost surely in different clusters. With a value of 5, sample 6
+# is too far away from both wings and becomes an outlier. With 20, half of the samples are torn.
 
 for d0 in (5, 11, 20):
     other = EVCLUS(n_clusters=2, focal_sets="full", d0=d0, random_state=0).fit(
@@ -86,7 +86,7 @@ for d0 in (5, 11, 20):
     )
 
 # %%
-# All numbers, with the names that the samples have in the papers. Table 1 of :cite:t:`denoeux2021nnevclus` has
-# the same masses, to two digits.
+# The masses as a table, with the sample names of the papers. Table 1 of :cite:t:`denoeux2021nnevclus` contains the
+# same masses, rounded to 2 digits.
 
 partition.rename(sample_names=butterfly.sample_names).to_frame().round(3)

@@ -1,11 +1,9 @@
 """
-EVCLUS on dissimilarities only: misspelt words
-==============================================
+EVCLUS on edit distances of misspelled words
+============================================
 
-Words have no coordinates. But one can count how many letters have to be changed, added or dropped to turn one
-word into another. `~evlearn.cluster.EVCLUS` needs no more than a matrix of such numbers, and it need not be a
-metric.
-"""
+Words have no coordinates, but their dissimilarity can be measured by the number of letters to change, insert or
+delete. `~evlearn.cluster.EVCLUS` requires only a matrix of dissimilarities, which need not be a metric."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,7 +12,7 @@ from evlearn.cluster import EVCLUS
 
 
 def edit_distance(first, second):
-    """How many letters to change, add or drop (Levenshtein)."""
+    """Return the number of letters to change, insert or delete (Levenshtein distance)."""
     row = list(range(len(second) + 1))
     for i, letter in enumerate(first, start=1):
         before, row[0] = row[0], i
@@ -27,8 +25,8 @@ def edit_distance(first, second):
 
 
 # %%
-# Three families: a word and 15 ways to misspell it, each by one to three edits at random. Then three words that
-# stand between two families, and three that have nothing to do with any.
+# There are 3 families, each with a word and 15 misspellings of 1 to 3 random edits. In addition, there are 3 words
+# between 2 families and 3 unrelated words.
 
 random = np.random.default_rng(0)
 
@@ -36,13 +34,13 @@ random = np.random.default_rng(0)
 def misspell(correct):
     word = correct
     for _ in range(random.integers(1, 4)):
-        place = random.integers(len(word))
-        new = "abcdefghijklmnopqrstuvwxyz"[random.integers(26)]
-        dropped, changed, added = "", new, new + word[place]
+        position = random.integers(len(word))
+        letter = "abcdefghijklmnopqrstuvwxyz"[random.integers(26)]
+        dropped, changed, added = "", letter, letter + word[position]
         word = (
-            word[:place]
+            word[:position]
             + (dropped, changed, added)[random.integers(3)]
-            + word[place + 1 :]
+            + word[position + 1 :]
         )
     return word if word != correct else misspell(correct)
 
@@ -58,22 +56,22 @@ distances = np.array(
 print(", ".join(words[:6]), "...")
 
 # %%
-# In the matrix the families are three dark blocks. The last six words are far from most.
+# The families are 3 dark blocks in the matrix. The last 6 words are far away from most others.
 
 figure, axes = plt.subplots(figsize=(5.6, 4.6), layout="constrained")
 image = axes.imshow(distances, cmap="viridis")
 axes.set(title="edit distances", xticks=[0, 16, 32, 48], yticks=[0, 16, 32, 48])
 axes.set_xticklabels(
-    [*heads, "others"], rotation=20, ha="left", rotation_mode="anchor", fontsize=8
+    [*heads, "other words"], rotation=20, ha="left", rotation_mode="anchor", fontsize=8
 )
 axes.xaxis.tick_top()
-axes.set_yticklabels([*heads, "others"], fontsize=8)
+axes.set_yticklabels([*heads, "other words"], fontsize=8)
 figure.colorbar(image, label="edits")
 plt.show()
 
 # %%
-# Words of different families are about ten edits apart, which is a good value for ``d0``. The best of five starts
-# is kept. Clusters have numbers; the three heads give them names.
+# Words of different families differ by about 10 edits, which is a suitable value for ``d0``. The best of 5 starts
+# is used. The clusters are named after the 3 correct words.
 
 
 def cluster(dissimilarities, d0):
@@ -96,26 +94,27 @@ plain_model, plain = cluster(distances, d0=10)
 plain.summary()
 
 # %%
-# All misspelt words are where they belong. The words between two families are about five edits from both, which
-# is half of ``d0``. So the target is a conflict of about one half with either family, and they count as outliers.
+# All misspelled words are in the correct cluster. The words between 2 families are about 5 edits away from both,
+# which is half of ``d0``. Their conflict with each family should therefore be about 0.5, which makes them
+# outliers.
 #
-# Squares tell near from far more sharply: half of the distance is a quarter of its square. But squares are no
-# metric. A word between two others can be nearer to both than the triangle inequality allows:
+# Squared distances separate small and large distances more sharply: half the distance becomes a quarter. They are
+# not a metric, however. A word between 2 others can be closer to both than the triangle inequality allows:
 
 squares = distances**2
 detour = (squares[:, :, None] + squares[None]).min(
     axis=1
-)  # the shortest way through a third word
+)  # shortest path through a third word
 print(f"{(squares > detour).mean():.0%} of the pairs break the triangle inequality")
 
 # %%
-# EVCLUS does not mind. With the squares, only the three strangers are outliers.
+# EVCLUS does not require a metric. With squared distances, only the 3 unrelated words are outliers.
 
 model, partition = cluster(squares, d0=100)
 partition.summary()
 
 # %%
-# Torn words and outliers by name.
+# Print the torn words and the outliers.
 
 verdict = partition.verdict()
 for word, candidates in zip(words, verdict.candidates, strict=True):
@@ -124,14 +123,14 @@ for word, candidates in zip(words, verdict.candidates, strict=True):
 print("outliers:   ", ", ".join(np.array(words)[verdict.outlier]))
 
 # %%
-# The masses of the heads and of the last six words, from the edit distances and from their squares.
+# Plot the masses of the 3 correct words and of the last 6 words, for edit distances and squared distances.
 
-shown = [0, 16, 32, *range(48, len(words))]
+indices = [0, 16, 32, *range(48, len(words))]
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained", sharey=True)
-for ax, one, title in zip(
-    axes, (plain, partition), ("edit distances", "their squares"), strict=True
+for ax, credal_partition, title in zip(
+    axes, (plain, partition), ("edit distances", "squared edit distances"), strict=True
 ):
-    masses = one.masses[shown]
+    masses = credal_partition.masses[indices]
     ax.imshow(masses, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     for (row, column), mass in np.ndenumerate(masses):
         if mass >= 0.05:
@@ -143,7 +142,10 @@ for ax, one, title in zip(
                 va="center",
                 color="white" if mass > 0.6 else "black",
             )
-    labels = [label.strip("{}").replace(",", "\n") for label in one.focal_sets.labels]
+    labels = [
+        label.strip("{}").replace(",", "\n")
+        for label in credal_partition.focal_sets.labels
+    ]
     ax.set_xticks(
         range(len(labels)),
         labels,
@@ -152,17 +154,23 @@ for ax, one, title in zip(
         ha="right",
         rotation_mode="anchor",
     )
-    ax.set_yticks(range(len(shown)), [words[number] for number in shown])
+    ax.set_yticks(range(len(indices)), [words[number] for number in indices])
     ax.set_title(title)
 plt.show()
 
 # %%
-# New words are compared with those of the training set. `~evlearn.cluster.EVCLUS.predict_mass` takes their
-# dissimilarities to all of these: squared, as in the fit.
+# New words are compared with the training words. `~evlearn.cluster.EVCLUS.predict_mass` requires their
+# dissimilarities to all training words, squared as in the fit.
 
 new = ["mathemagics", "filosofy", "philomatics", "kangaroo"]
 to_training = (
-    np.array([[edit_distance(word, known) for known in words] for word in new]) ** 2.0
+    np.array(
+        [
+            [edit_distance(word, training_word) for training_word in words]
+            for word in new
+        ]
+    )
+    ** 2.0
 )
 predicted = model.predict_mass(to_training).permute_clusters(model.labels_[[0, 16, 32]])
 predicted.rename(cluster_names=heads, sample_names=new).to_frame()[

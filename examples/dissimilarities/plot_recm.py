@@ -1,11 +1,10 @@
 """
-RECM on sets: birds, mammals, fish, and a platypus
-==================================================
+RECM on sets of traits
+======================
 
-An animal is a set of traits here. Two animals are the more alike the more of their traits they share. That is all
-`~evlearn.cluster.RECM` needs: dissimilarities of pairs, and no coordinates. It finds a prototype for each kind of
-animal, and says who is between two kinds, and who is of none.
-"""
+In this example, animals are sets of traits, and the dissimilarity of 2 animals depends on the traits that they
+share. `~evlearn.cluster.RECM` requires only dissimilarities of pairs, and no coordinates. It finds a prototype for
+each kind of animal, and identifies animals between 2 kinds and outliers."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,13 +43,13 @@ ant         six_legs eggs stings
 jellyfish   stings swims
 """
 traits = {
-    name: set(others) for name, *others in map(str.split, table.strip().splitlines())
+    name: set(members) for name, *members in map(str.split, table.strip().splitlines())
 }
 names = list(traits)
 
 
 # %%
-# The dissimilarity of Jaccard is the share of traits that only one of two animals has.
+# The Jaccard dissimilarity is the fraction of traits that only one of 2 animals has.
 
 
 def jaccard(first, second):
@@ -66,12 +65,13 @@ print(
 )
 
 # %%
-# RECM thinks of dissimilarities as distances between points that nobody sees. Jaccard's are no distances between
-# points, but their square roots are. So the matrix holds *squared* distances, and ``squared_input`` says so. With
-# ``nonmetric="shift"``, ``shift_`` says how far a matrix is from distances of points; 0 means that it holds such.
+# RECM interprets dissimilarities as distances between unknown points. The Jaccard dissimilarities are not such
+# distances, but their square roots are. The matrix therefore contains *squared* distances, which is specified by
+# ``squared_input``. With ``nonmetric="shift"``, ``shift_`` measures how far the matrix is from distances of
+# points; 0 means that it contains such distances.
 
 for squared in (False, True):
-    tried = RECM(
+    model = RECM(
         3,
         alpha=0.3,
         beta=1.3,
@@ -80,13 +80,13 @@ for squared in (False, True):
         nonmetric="shift",
         random_state=0,
     ).fit(D)
-    print(f"squared_input={squared!s:<6} shift_ {tried.shift_:.3f}")
+    print(f"squared_input={squared!s:<6} shift_ {model.shift_:.3f}")
 
 # %%
-# Three clusters. With a small ``alpha``, sets of two clusters are nearly as welcome as single ones, and who is
-# farther than ``delta`` from all is an outlier. With the default ``beta`` a warning would say that so few animals
-# might be one cloud as well; we know that they are not, and give a number. Clusters have numbers too; a hen,
-# a cat and a trout give them names.
+# Fit 3 clusters. A small ``alpha`` reduces the cost of sets of 2 clusters, and animals with a distance larger than
+# ``delta`` from all clusters are outliers. The default of ``beta`` would result in a warning that so few animals
+# might form a single cluster, so we set a value. The clusters are named after the kinds of a hen, a cat and a
+# trout.
 
 model = RECM(
     n_clusters=3,
@@ -105,7 +105,7 @@ partition = model.credal_partition_.permute_clusters(order).rename(
 partition.summary()
 
 # %%
-# Torn animals and outliers by name:
+# Print the torn animals and the outliers.
 
 for name, candidates in zip(names, partition.verdict().candidates, strict=True):
     if candidates.sum() != 1:
@@ -114,8 +114,8 @@ for name, candidates in zip(names, partition.verdict().candidates, strict=True):
         )
 
 # %%
-# A map of the animals. Points whose distances are about as large as the dissimilarities say come from the two
-# largest eigenvalues of the centred matrix (classical scaling). RECM has not seen them.
+# Plot the animals. The coordinates are computed by classical scaling, from the 2 largest eigenvalues of the
+# centered matrix; RECM does not use them.
 
 products = -0.5 * (D - D.mean(axis=0) - D.mean(axis=1)[:, None] + D.mean())
 values, vectors = np.linalg.eigh(products)
@@ -146,10 +146,10 @@ axes.set(xlabel="first dimension", ylabel="second dimension")
 plt.show()
 
 # %%
-# The masses of some of them. The largest mass of the dolphin is on the set of mammals and fish: its traits leave
-# both open.
+# Plot the masses of some animals. The largest mass of the dolphin is on the set of mammals and fish, because its
+# traits are compatible with both.
 
-shown = [
+selected = [
     "hen",
     "penguin",
     "cat",
@@ -162,7 +162,7 @@ shown = [
     "ant",
     "jellyfish",
 ]
-masses = partition.masses[[names.index(name) for name in shown]]
+masses = partition.masses[[names.index(name) for name in selected]]
 figure, axes = plt.subplots(figsize=(7.5, 5), layout="constrained")
 axes.imshow(masses, cmap="Blues", vmin=0, vmax=1, aspect="auto")
 for (row, column), mass in np.ndenumerate(masses):
@@ -181,19 +181,19 @@ labels = [
 axes.set_xticks(
     range(len(labels)), labels, rotation=40, ha="right", rotation_mode="anchor"
 )
-axes.set_yticks(range(len(shown)), shown)
+axes.set_yticks(range(len(selected)), selected)
 plt.show()
 
 # %%
-# Prototypes are weighted means of animals. The typical ones have the largest weights.
+# The prototypes are weighted means of animals. Typical animals have the largest weights.
 
 for kind, weights in zip(kinds, model.prototype_weights_[order], strict=True):
     typical = np.argsort(-weights, kind="stable")[:3]
     print(f"{kind:<7}", ", ".join(f"{names[k]} {weights[k]:.2f}" for k in typical))
 
 # %%
-# New animals are compared with the known ones: `~evlearn.cluster.RECM.predict_mass` takes their dissimilarities to
-# all of these, squared or not as in the fit.
+# New animals are compared with the training animals: `~evlearn.cluster.RECM.predict_mass` requires their
+# dissimilarities to all of these, squared or not as in the fit.
 
 new = {
     "duck": {
@@ -221,10 +221,10 @@ new = {
     },
     "spider": {"eight_legs", "eggs", "hunts"},
 }
-to_known = np.array(
-    [[jaccard(some, traits[name]) for name in names] for some in new.values()]
+dissimilarities = np.array(
+    [[jaccard(members, traits[name]) for name in names] for members in new.values()]
 )
-predicted = model.predict_mass(to_known).permute_clusters(order)
+predicted = model.predict_mass(dissimilarities).permute_clusters(order)
 predicted.rename(cluster_names=kinds, sample_names=list(new)).to_frame()[
     ["cluster", "assignment"]
 ]

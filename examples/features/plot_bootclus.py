@@ -1,12 +1,12 @@
 """
-BootClus: doubt that can be checked
-===================================
+BootClus with calibrated belief and plausibility
+================================================
 
-A mixture model gives each pair of samples a probability of being in the same cluster. How far can it be trusted?
-`~evlearn.cluster.BootClus` fits the model again to many resamples of the data and looks how much the probability
-wavers. The result promises something that can be checked: for about 90 % of all pairs the true probability lies
-between belief and plausibility. Here data are generated, so that the truth is known. :doc:`/guide/bootclus` explains
-how to read the intervals, and when the promise fails.
+A mixture model defines the probability that 2 samples are in the same cluster. `~evlearn.cluster.BootClus`
+quantifies the uncertainty of this probability by fitting the model to many bootstrap samples of the data. The
+result is calibrated: for about 90 % of all pairs, the true probability is between belief and plausibility. Here
+the data are generated, so that the true probabilities are known. :doc:`/guide/bootclus` explains how to interpret
+the intervals, and when they are not calibrated.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.plotting import CredalPartitionDisplay, IntervalDisplay
 
 # %%
-# Three ellipses that overlap: Mixture 2 of :cite:t:`denoeux2020bootclus`. The Bayesian information criterion (BIC)
-# chooses the model among fourteen, and finds that the ellipses are equal (EEE).
+# The data consist of 3 overlapping ellipses: Mixture 2 of :cite:t:`denoeux2020bootclus`. The Bayesian information
+# criterion (BIC) selects one of 14 models, that of equal ellipses (EEE).
 
 X, y, posterior = make_gaussian_mixture(2, 300, random_state=2)
 model = BootClus(
@@ -29,14 +29,15 @@ print(model.mixture_.model_)
 print(model.credal_partition_.summary())
 
 # %%
-# The partition, and how much mass each sample has on sets of two clusters. This mass is the doubt that comes from
-# having few data: with ten times as many samples it is about a third, although clusters overlap as before. That
-# they overlap is shown by masses on single clusters: 0.6 and 0.4, say, and more there is not to know.
+# The first panel shows the partition, the others the mass of each sample on sets of 2 clusters. This mass is the
+# doubt due to the limited number of samples: with 10 times as many samples, it is about a third, although the
+# clusters overlap as before. The overlap itself is represented by masses on single clusters, such as 0.6 and 0.4,
+# which additional data do not change.
 
-many, _, _ = make_gaussian_mixture(2, 3000, random_state=2)
+X_large, _, _ = make_gaussian_mixture(2, 3000, random_state=2)
 larger = BootClus(
     n_clusters=3, covariance_models="EEE", n_bootstrap=200, random_state=0
-).fit(many)
+).fit(X_large)
 
 figure, (first, *others) = plt.subplots(
     1, 3, figsize=(12.5, 4.4), layout="constrained", sharex=True, sharey=True
@@ -44,23 +45,24 @@ figure, (first, *others) = plt.subplots(
 CredalPartitionDisplay.from_estimator(model, X, ax=first)
 first.get_legend().remove()
 first.set(title="sure (filled) and torn (rings)", xlabel="", ylabel="")
-for axes, rows, fitted in zip(others, (X, many), (model, larger), strict=True):
+for axes, rows, fitted in zip(others, (X, X_large), (model, larger), strict=True):
     doubt = fitted.masses_[:, fitted.focal_sets_.sizes == 2].sum(axis=1)
     dots = axes.scatter(
         *rows.T, c=doubt, s=10, cmap="viridis_r", vmin=0, vmax=1, linewidths=0
     )
     axes.set_title(f"doubt, {len(rows)} samples")
-figure.colorbar(dots, ax=others, label="mass on sets of two clusters")
+figure.colorbar(dots, ax=others, label="mass on sets of 2 clusters")
 plt.show()
 
 # %%
 # Four pairs of samples
 # ---------------------
 #
-# What BootClus does, by hand: draw samples with replacement, fit the model again from where the first fit ended,
-# and ask for the probability of *the same cluster*. That of a pair is spread as the histogram shows (Figure 8 of
-# the paper). The interval of the pair runs between two percentiles. Belief and plausibility come from the mass
-# functions of both samples, and are near to its bounds for most pairs. The truth would be unknown in practice.
+# We repeat the computation of BootClus: draw samples with replacement, fit the model again from the end of the
+# first fit, and compute the probability of *the same cluster*. The histograms show its distribution for 4 pairs
+# (Figure 8 of the paper). The interval of a pair is bounded by 2 percentiles. Belief and plausibility follow from
+# the mass functions of both samples, and approximate the bounds for most pairs. In practice, the true probability
+# is unknown.
 
 intervals = model.intervals_
 truth = same_cluster_probability(posterior, intervals.pairs)
@@ -71,19 +73,21 @@ first, second = intervals.pairs[chosen].T
 
 random = np.random.default_rng(0)
 start = model.mixture_.predict_proba(X)
-same = []
+probabilities = []
 for _ in range(300):
     rows = random.integers(len(X), size=len(X))
-    again = ParsimoniousGaussianMixture(
+    refitted = ParsimoniousGaussianMixture(
         3, covariance_models="EEE", init=start[rows]
     ).fit(X[rows])
-    shares = again.predict_proba(X)
-    same.append((shares[first] * shares[second]).sum(axis=1))
+    shares = refitted.predict_proba(X)
+    probabilities.append((shares[first] * shares[second]).sum(axis=1))
 
 figure, grid = plt.subplots(2, 2, figsize=(9, 6), layout="constrained")
-for axes, pair, values in zip(grid.flat, chosen, np.array(same).T, strict=True):
+for axes, pair, values in zip(
+    grid.flat, chosen, np.array(probabilities).T, strict=True
+):
     axes.hist(values, bins=30, color="0.8")
-    for bounds, style, colour, name in (
+    for bounds, style, color, name in (
         (
             (intervals.lower[pair], intervals.upper[pair]),
             "--",
@@ -101,7 +105,7 @@ for axes, pair, values in zip(grid.flat, chosen, np.array(same).T, strict=True):
         for number, bound in enumerate(bounds):
             axes.axvline(
                 bound,
-                color=colour,
+                color=color,
                 linestyle=style,
                 label=name if number == 0 else None,
             )
@@ -114,27 +118,28 @@ plt.show()
 # All pairs
 # ---------
 #
-# Belief and plausibility against the bounds that they approximate (Figure 9 of the paper). There are 44,850 pairs,
-# so their density is shown. Three hundred mass functions cannot meet all bounds, but come near.
+# The figure compares belief and plausibility with the bounds that they approximate (Figure 9 of the paper). It
+# shows the density of the 44,850 pairs. The 300 mass functions cannot match all bounds, but approximate them.
 
 IntervalDisplay.from_estimator(model)
 plt.show()
 
 # %%
-# Against the truth (Figure 10 of the paper): belief should be below the diagonal and plausibility above. The
-# coverage is the share of pairs for which both are so. The promise is 90 % on average over data sets. In a single
-# one it is mostly more, and sometimes much less, for all pairs hang on the same few parameters, and are right or
-# wrong together.
+# Compared with the true probabilities (Figure 10 of the paper), belief should be below the diagonal and
+# plausibility above it. The coverage is the fraction of pairs that satisfy both. It should be 90 % on average over
+# data sets. For a single data set it is often higher, and sometimes much lower, because all pairs depend on the
+# same few parameters.
 
 IntervalDisplay.from_estimator(model, probabilities=truth)
 plt.show()
 
 # %%
-# The promise holds if the model is right. If one assumes balls (EII), it does not, although intervals are about as
-# long. Nothing in the result warns of this. Take a model that is rich enough, such as VVV, or let BIC choose.
+# The calibration requires a correct model. With spheres (EII), the coverage is too low, although the intervals are
+# about as long. The result does not reveal this problem, so use a model that is flexible enough, such as VVV, or
+# choose the model by BIC.
 
-wrong = BootClus(
+misspecified = BootClus(
     n_clusters=3, covariance_models="EII", n_bootstrap=500, random_state=0
 ).fit(X)
-IntervalDisplay.from_estimator(wrong, probabilities=truth)
+IntervalDisplay.from_estimator(misspecified, probabilities=truth)
 plt.show()

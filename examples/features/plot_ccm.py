@@ -1,16 +1,16 @@
 """
-Three clusters in a row: ECM or CCM?
-====================================
+Comparing ECM and CCM on three clusters in a row
+================================================
 
-In ECM a set of clusters has its centre in the middle of their prototypes. What if there is a cluster in the
-middle, as with three clusters in a row? `~evlearn.cluster.CCM`, credal c-means, was made for this case.
+In ECM, the center of a set of clusters is the mean of their prototypes. This is a problem if another cluster is
+located there, as with 3 clusters in a row. `~evlearn.cluster.CCM` (credal c-means) was developed for this case.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from evlearn.cluster import CCM, ECM
+from evlearn.cluster import CCM, ECM, FocalFamily
 from evlearn.plotting import CredalPartitionDisplay
 
 random = np.random.default_rng(0)
@@ -18,25 +18,24 @@ y = np.repeat([0, 1, 2], 150)
 X = np.column_stack([4.0 * y, np.zeros(450)]) + 0.8 * random.normal(size=(450, 2))
 
 # %%
-# Both methods start from the true centres, so that nothing depends on luck. They have the exponents and sets
-# of the papers. By default ECM does not have the problem that this example shows: the two outer clusters are no
-# neighbours, and their pair carries no mass.
+# Both methods start from the true centers, so that the results do not depend on the initialization. The exponents
+# and focal sets are those of the papers. With its default parameters, ECM avoids the problem of this example: the
+# outer clusters are not neighbors, so their pair is not a focal set.
 
 start = [[0, 0], [4, 0], [8, 0]]
+pairs = FocalFamily("pairs", include_omega=False)
 models = {
-    "ECM": ECM(
-        3, focal_sets="pairs", include_omega=False, alpha=1, beta=2, delta=5, init=start
-    ).fit(X),
-    "CCM": CCM(3, focal_sets="pairs", beta=2, delta=5, init=start).fit(X),
+    "ECM": ECM(3, focal_sets=pairs, alpha=1, beta=2, delta=5, init=start).fit(X),
+    "CCM": CCM(3, focal_sets=pairs, beta=2, delta=5, init=start).fit(X),
 }
 for name, model in models.items():
     print(f"{name}: adjusted Rand index {adjusted_rand_score(y, model.labels_):.2f}")
     print(model.credal_partition_.summary(), end="\n\n")
 
 # %%
-# With ECM, many samples of the middle cluster give mass to the set of the two *outer* clusters: the point halfway
-# between these is where cluster 1 lives, and both share its samples. The prototype of cluster 1 is pushed
-# aside. With CCM, the middle cluster keeps its samples, and only samples between neighbours are torn.
+# In ECM, many samples of the middle cluster have mass on the set of the *outer* clusters, because the mean of
+# their prototypes is the center of cluster 1. The 2 sets share these samples, and the prototype of cluster 1 is
+# displaced. In CCM, the middle cluster keeps its samples, and only samples between neighboring clusters are torn.
 
 figure, grid = plt.subplots(2, 1, figsize=(8, 6.4), layout="constrained", sharex=True)
 for axes, (name, model) in zip(grid, models.items(), strict=True):
@@ -53,7 +52,7 @@ for axes, (name, model) in zip(grid, models.items(), strict=True):
 plt.show()
 
 # %%
-# How the mass of the middle cluster is shared, on average of its samples:
+# Mean masses of the samples of the middle cluster:
 
 figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
 for number, (name, model) in enumerate(models.items()):
@@ -74,28 +73,30 @@ axes.legend(frameon=False)
 plt.show()
 
 # %%
-# The reason is the distance to a set, here {0,2}, of a sample at the place of the middle cluster. For ECM it is
-# the distance to the centre of the two prototypes, which is nothing. For CCM it is a mean of that and of the
-# distances to the prototypes themselves: a sample belongs to a set only if it is near to *all* of its clusters.
-# The picture shows what it costs to belong to {1} and to {0,2} along the row.
+# The difference is due to the distance between a sample of the middle cluster and the set {0,2}. In ECM, it is the
+# distance from the mean of the 2 prototypes, which is close to 0. In CCM, it is a mean of that distance and the
+# distances from the prototypes, so a sample belongs to a set only if it is close to *all* clusters of the set. The
+# figure shows the costs of {1} and {0,2} along the row.
 
-place = np.linspace(-2, 10, 300)
-to = (place[:, None] - np.array([0, 4, 8])) ** 2
+position = np.linspace(-2, 10, 300)
+squares = (position[:, None] - np.array([0, 4, 8])) ** 2
 costs = {
-    "ECM": 2 * (place - 4) ** 2,
-    "CCM": (to[:, 0] + to[:, 2] + (place - 4) ** 2) / 3,
+    "ECM": 2 * (position - 4) ** 2,
+    "CCM": (squares[:, 0] + squares[:, 2] + (position - 4) ** 2) / 3,
 }
 figure, grid = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained", sharey=True)
 for axes, (name, cost) in zip(grid, costs.items(), strict=True):
-    axes.plot(place, to[:, 1], label="{1}", color="#E69F00")
-    axes.plot(place, cost, label="{0,2}", color="0.2", linestyle="--")
-    axes.set(title=name, xlabel="place in the row", ylim=(-0.5, 26), xticks=[0, 4, 8])
+    axes.plot(position, squares[:, 1], label="{1}", color="#E69F00")
+    axes.plot(position, cost, label="{0,2}", color="0.2", linestyle="--")
+    axes.set(
+        title=name, xlabel="position in the row", ylim=(-0.5, 26), xticks=[0, 4, 8]
+    )
 grid[0].set(ylabel="cost")
 grid[1].legend(frameon=False)
 plt.show()
 
 # %%
-# So why not always CCM? A sample halfway between two clusters is at no distance from their set in ECM, and gives
-# it all its mass. In CCM it is nearly as far from the set as from either cluster: fewer samples are torn, and less
-# clearly, and on a long bridge they may become outliers. CCM is the one to try first; use ECM if you want to see
-# all samples between clusters.
+# CCM is not always preferable. In ECM, a sample halfway between 2 clusters has all its mass on the set of both. In
+# CCM, its distance from the set is similar to that from each cluster, so fewer samples are torn, less clearly, and
+# samples on a long bridge may become outliers. Try CCM first, and use ECM to identify all samples between
+# clusters.

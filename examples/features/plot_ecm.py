@@ -1,10 +1,10 @@
 """
-ECM: k-means with doubt and outliers
-====================================
+ECM compared with k-means
+=========================
 
-k-means puts every sample into one cluster. `~evlearn.cluster.ECM`, evidential c-means, works in the same way,
-with a centre for each cluster, but a sample between clusters may belong to a *set* of clusters, and a sample
-far from all to none. This example needs k-means only; what a "mass" is comes along the way.
+k-means assigns each sample to one cluster. `~evlearn.cluster.ECM` (evidential c-means) also has a center for each
+cluster, but a sample between clusters may belong to a *set* of clusters, and a sample far away from all clusters
+to none. This example requires only knowledge of k-means; mass functions are explained on the way.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,8 @@ from evlearn.cluster import ECM
 from evlearn.plotting import CredalPartitionDisplay
 
 # %%
-# The data: three round clusters of 150 samples, twenty samples along the way from each cluster to the next, and
-# six far from everything.
+# The data consist of 3 round clusters with 150 samples each, 20 samples on a bridge between each pair of clusters,
+# and 6 outliers.
 
 random = np.random.default_rng(5)
 corners = np.array([[0, 0], [6, 0], [3, 5]])
@@ -27,11 +27,11 @@ bridges = [
     + 0.15 * random.normal(size=(20, 2))
     for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True)
 ]
-strays = np.array([[-4, 5], [-3, 6], [9.5, 5.5], [10, 4], [-4, -3.5], [10, -3.5]])
-X = np.vstack([*clusters, *bridges, strays])
+outliers = np.array([[-4, 5], [-3, 6], [9.5, 5.5], [10, 4], [-4, -3.5], [10, -3.5]])
+X = np.vstack([*clusters, *bridges, outliers])
 
 # %%
-# First k-means. Every sample gets a cluster, the six strays as well, and nothing tells them from the others.
+# k-means assigns all samples to a cluster, including the 6 outliers.
 
 labels = KMeans(3, n_init=10, random_state=0).fit_predict(X)
 figure, axes = plt.subplots(figsize=(6.5, 4.6), layout="constrained")
@@ -42,15 +42,16 @@ axes.set(aspect="equal", title="k-means", xlabel="feature 0", ylabel="feature 1"
 plt.show()
 
 # %%
-# Now ECM. It is used like any scikit-learn estimator, and needs one thing more: how far from all
-# centres is an outlier? The clusters have a radius of about two; we say 3. The result is a credal partition.
+# ECM is used like any scikit-learn estimator. Its parameter ``delta`` is the distance from all centers beyond
+# which samples are outliers. The radius of the clusters is about 2, and we choose 3. The result is a credal
+# partition.
 
 model = ECM(n_clusters=3, delta=3, random_state=0).fit(X)
 model.credal_partition_.summary()
 
 # %%
-# Filled markers are sure of their cluster. Rings are torn: the bridges. Black crosses are outliers. Solid
-# lines surround the samples that surely belong to a cluster, dashed lines those that possibly do.
+# Filled markers are sure of their cluster, rings are torn samples on the bridges, and black crosses are outliers.
+# Solid lines enclose the samples that surely belong to a cluster, dashed lines those that possibly do.
 
 figure, axes = plt.subplots(figsize=(9, 4.8), layout="constrained")
 CredalPartitionDisplay.from_estimator(model, X, ax=axes)
@@ -58,18 +59,19 @@ axes.set(aspect="equal", title="ECM")
 plt.show()
 
 # %%
-# Where does this come from? A sample has one unit of mass, which it shares out among sets of clusters. A set gets
-# the more the nearer the sample is to its centre. The centre of a single cluster is its prototype; that of two
-# clusters is the point halfway between their prototypes; the empty set ∅, for outliers, is at the same distance
-# ``delta`` from everyone. Three samples: in a cluster, on a bridge, far out.
+# A sample distributes one unit of mass over sets of clusters, with more mass on sets with close centers. The
+# center of a single cluster is its prototype; that of 2 clusters is the mean of their prototypes; the empty set ∅,
+# for outliers, has the same distance ``delta`` from all samples. The table shows a sample in a cluster, one on a
+# bridge, and an outlier.
 
 frame = model.credal_partition_.to_frame()
 frame.iloc[[0, 450, 510]].round(2)
 
 # %%
-# Without ``delta``, the distance is taken that 95 of 100 pairs of samples do not exceed. That is on the safe side:
-# here it is more than the distance between two clusters, and nobody is an outlier. If it is too low, the rims of
-# the clusters are lost. Starting from the centres that we have, clusters keep their numbers and colours.
+# By default, ``delta`` is the 95 % quantile of the distances between samples. This is a conservative choice: here
+# it is larger than the distance between 2 clusters, and there are no outliers. If ``delta`` is too small, samples
+# at the edges of the clusters become outliers. The fits start from the centers of the first fit, so the clusters
+# keep their numbers and colors.
 
 figure, grid = plt.subplots(1, 3, figsize=(12, 3.9), layout="constrained", sharey=True)
 for axes, delta in zip(grid, ("auto", 3, 1), strict=True):
@@ -86,7 +88,7 @@ for axes, delta in zip(grid, ("auto", 3, 1), strict=True):
 plt.show()
 
 # %%
-# ``alpha`` says how much it costs to be torn: with a larger one, fewer samples are.
+# ``alpha`` controls the cost of sets of clusters: larger values result in fewer torn samples.
 
 for alpha in (0.5, 1, 2, 4):
     other = ECM(n_clusters=3, delta=3, alpha=alpha, random_state=0).fit(X)
@@ -96,8 +98,8 @@ for alpha in (0.5, 1, 2, 4):
     )
 
 # %%
-# New samples are judged by the same rule, so the model maps the whole plane: the share of mass that is on single
-# clusters, on several clusters, and on none.
+# The masses of new samples are computed in the same way, so the model can be evaluated in the whole plane. The
+# panels show the mass on single clusters, on several clusters, and on the empty set.
 
 horizontal, vertical = np.meshgrid(np.linspace(-6, 12, 180), np.linspace(-6, 9, 150))
 plane = np.column_stack([horizontal.ravel(), vertical.ravel()])

@@ -1,11 +1,10 @@
 """
-EK-NNclus: clusters without saying how many
-===========================================
+EK-NNclus with an unknown number of clusters
+============================================
 
-Fifteen clusters of different sizes, and nobody says that they are fifteen. `~evlearn.cluster.EKNNClus` lets every
-sample ask its nearest neighbours for their labels, again and again, until nobody wants to change. The labels that
-survive are the clusters.
-"""
+The data consist of 15 clusters of different sizes, but the number of clusters is not given.
+`~evlearn.cluster.EKNNClus` repeatedly updates the label of each sample from the labels of its nearest neighbors,
+until the labels no longer change. The remaining labels are the clusters."""
 
 import warnings
 
@@ -18,15 +17,17 @@ from evlearn.cluster import EKNNClus
 from evlearn.plotting import CredalPartitionDisplay
 
 random = np.random.default_rng(3)
-places = np.stack(np.meshgrid(np.arange(5), np.arange(3)), axis=-1).reshape(-1, 2) * 6.0
-places += random.uniform(-1.2, 1.2, size=places.shape)
+centers = (
+    np.stack(np.meshgrid(np.arange(5), np.arange(3)), axis=-1).reshape(-1, 2) * 6.0
+)
+centers += random.uniform(-1.2, 1.2, size=centers.shape)
 X, y = make_blobs(
-    1500, centers=places, cluster_std=random.uniform(0.6, 1.3, size=15), random_state=0
+    1500, centers=centers, cluster_std=random.uniform(0.6, 1.3, size=15), random_state=0
 )
 
 # %%
-# Each sample asks 100 neighbours. With ``q=0.9``, support reaches far: nine of ten neighbours give more than 1/e
-# of the largest possible support.
+# Each sample has 100 neighbors. With ``q=0.9``, the support extends far: 90 % of the neighbors contribute more
+# than 1/e of the maximum support.
 
 model = EKNNClus(n_neighbors=100, q=0.9, random_state=0).fit(X)
 print(
@@ -35,27 +36,27 @@ print(
 )
 
 # %%
-# At first everybody has a random label; a few passes later, hardly anybody wants to change. Here are the labels on
-# the way.
+# The labels are random at first. After a few passes, they hardly change.
 
 figure, axes = plt.subplots(
     1, 4, figsize=(11, 2.9), sharex=True, sharey=True, layout="constrained"
 )
-colours = plt.get_cmap("tab20")
+colors = plt.get_cmap("tab20")
 for ax, passes in zip(axes, (0, 1, 2, model.n_iter_), strict=True):
     labels = random.integers(500, size=len(X))
     if passes:
         short = EKNNClus(n_neighbors=100, q=0.9, max_iter=passes, random_state=0)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that it has not ended yet
+            warnings.simplefilter("ignore")  # not converged yet
             labels = short.fit(X).labels_
-    ax.scatter(*X.T, c=colours(labels % 20), s=4)
+    ax.scatter(*X.T, c=colors(labels % 20), s=4)
     ax.set_title(f"{passes} passes: {len(np.unique(labels))} labels")
     ax.set_aspect("equal")
 plt.show()
 
 # %%
-# The masses say which samples are sure. Between two clusters neighbours disagree, and there is mass on both.
+# The masses show which samples are sure. Between 2 clusters, the neighbors have different labels, and there is
+# mass on both clusters.
 
 figure, ax = plt.subplots(figsize=(9, 5.5), layout="constrained")
 CredalPartitionDisplay.from_partition(model.credal_partition_, X, ax=ax)
@@ -63,17 +64,16 @@ ax.set_aspect("equal")
 plt.show()
 
 # %%
-# How many clusters there are depends on how many neighbours are asked, and on ``q``. With few neighbours each
-# hears of nobody but those around it, and clusters fall apart. Where the number hardly changes any more, it means
-# something.
+# The number of clusters depends on the number of neighbors and on ``q``. With a small number of neighbors,
+# clusters are split. A range of parameters with a stable number of clusters is a good choice.
 
 counts = [20, 30, 40, 60, 80, 100, 130, 160]
 figure, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 for q, style in ((0.5, "s--"), (0.75, "^-."), (0.9, "o-")):
-    found = [
+    n_clusters = [
         EKNNClus(n_neighbors=k, q=q, random_state=0).fit(X).n_clusters_ for k in counts
     ]
-    ax.plot(counts, found, style, label=f"q = {q}")
+    ax.plot(counts, n_clusters, style, label=f"q = {q}")
 ax.axhline(15, color="0.6", linewidth=1, zorder=0)
 ax.set(xlabel="n_neighbors", ylabel="clusters", yscale="log")
 ax.set_yticks([15, 30, 60, 120], ["15", "30", "60", "120"])
@@ -82,13 +82,13 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# New samples ask their neighbours too. One in the middle of a cluster is sure; one far from all has nearly all of
-# its mass on the set of all clusters: it could be anything.
+# The masses of new samples depend on their neighbors, too. A sample in the center of a cluster is sure; a sample
+# far away from all others has nearly all its mass on the set of all clusters, which means ignorance.
 
-new = np.array([places[0], places[:2].mean(axis=0), [12.0, 60.0]])
+new = np.array([centers[0], centers[:2].mean(axis=0), [12.0, 60.0]])
 masses = model.predict_mass(new).masses
 for point, mass in zip(new, masses, strict=True):
     print(
         f"at {point.round(1)}: largest mass of a cluster {mass[1:-1].max():.2f}, of "
-        f"all together {mass[-1]:.2f}"
+        f"the set of all {mass[-1]:.2f}"
     )

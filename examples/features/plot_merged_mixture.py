@@ -1,9 +1,9 @@
 """
-Bent clusters: merged components of a mixture
-=============================================
+Merging mixture components into curved clusters
+===============================================
 
-Two moons are no ellipsoids. `~evlearn.cluster.MergedMixture` covers them with several components of a Gaussian
-mixture, and merges those that overlap.
+The shape of 2 moons is not ellipsoidal. `~evlearn.cluster.MergedMixture` fits several components of a Gaussian
+mixture to each of them, and merges components that overlap.
 """
 
 import matplotlib.pyplot as plt
@@ -17,20 +17,19 @@ from evlearn.cluster import MergedMixture
 X, y = make_moons(400, noise=0.08, random_state=0)
 model = MergedMixture(n_clusters=2, random_state=0).fit(X)
 print(
-    f"{model.mixture_.n_components_} components, clusters of components: "
-    f"{model.components_}"
+    f"{model.mixture_.n_components_} components with the clusters: {model.components_}"
 )
 
 # %%
-# The ellipses are two standard deviations of the components, in the colour of their cluster.
+# The ellipses represent 2 standard deviations of the components, in the color of their cluster.
 
-colours = np.array(["#0072B2", "#E69F00"])
+colors = np.array(["#0072B2", "#E69F00"])
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(9, 3.6), sharey=True, layout="constrained"
 )
-left.scatter(*X.T, s=10, c=colours[KMeans(2, n_init=10, random_state=0).fit_predict(X)])
+left.scatter(*X.T, s=10, c=colors[KMeans(2, n_init=10, random_state=0).fit_predict(X)])
 left.set_title("k-means")
-right.scatter(*X.T, s=10, c=colours[model.labels_])
+right.scatter(*X.T, s=10, c=colors[model.labels_])
 for mean, covariance, cluster in zip(
     model.mixture_.means_, model.mixture_.covariances_, model.components_, strict=True
 ):
@@ -38,7 +37,7 @@ for mean, covariance, cluster in zip(
     angle = np.rad2deg(np.arctan2(axes[1, 1], axes[0, 1]))
     width, height = 4 * np.sqrt(values[::-1])
     right.add_patch(
-        Ellipse(mean, width, height, angle=angle, fill=False, color=colours[cluster])
+        Ellipse(mean, width, height, angle=angle, fill=False, color=colors[cluster])
     )
 right.set_title("merged components")
 plt.show()

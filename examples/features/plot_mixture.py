@@ -1,10 +1,10 @@
 """
-Gaussian mixtures: which ellipses?
-==================================
+Choosing the covariance model of a Gaussian mixture
+===================================================
 
-The clusters of a Gaussian mixture are ellipses: with a volume, a shape and an orientation that are equal in all
-clusters or not. `~evlearn.mixture.ParsimoniousGaussianMixture` fits fourteen models between equal balls and
-unrelated ellipses, and the Bayesian information criterion (BIC) chooses one, and the number of clusters.
+The clusters of a Gaussian mixture are ellipses, whose volume, shape and orientation may be equal for all clusters
+or not. `~evlearn.mixture.ParsimoniousGaussianMixture` fits 14 models, from equal spheres to unrelated ellipses,
+and selects a model and the number of clusters by the Bayesian information criterion (BIC).
 """
 
 import matplotlib.pyplot as plt
@@ -14,18 +14,18 @@ from matplotlib.patches import Ellipse
 from evlearn.mixture import ParsimoniousGaussianMixture
 
 random = np.random.default_rng(0)
-centres = np.array([[0.0, 0.0], [4.5, 1.0], [1.0, 5.0]])
+centers = np.array([[0.0, 0.0], [4.5, 1.0], [1.0, 5.0]])
 sizes, angles = np.array([0.6, 1.0, 1.5]), np.deg2rad([10, 60, 120])
 y = np.repeat([0, 1, 2], [60, 80, 100])
 points = random.standard_normal((240, 2)) * [1.2, 0.4] * sizes[y, None]
 turns = np.array(
     [[np.cos(angles), -np.sin(angles)], [np.sin(angles), np.cos(angles)]]
 ).transpose(2, 0, 1)
-X = centres[y] + (turns[y] @ points[:, :, None])[:, :, 0]
+X = centers[y] + (turns[y] @ points[:, :, None])[:, :, 0]
 
 # %%
-# Three clusters of one shape, in different sizes and orientations: in the language of the models, VEV. All models
-# are tried with one to six components. BIC has scikit-learn's sign: lower is better.
+# There are 3 clusters of the same shape with different sizes and orientations, which corresponds to the model VEV.
+# All models are fitted with 1 to 6 components. Lower values of BIC are better.
 
 search = ParsimoniousGaussianMixture(range(1, 7), random_state=0).fit(X)
 print(f"{search.model_} with {search.n_components_} components, BIC {search.bic_:.1f}")
@@ -54,22 +54,21 @@ axes.plot(
 axes.set(
     xlabel="number of components",
     ylabel="BIC (lower is better)",
-    title="Fourteen models",
+    title="14 models",
 )
 axes.legend(ncols=1, loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
 # %%
-# What the letters mean. Each picture has the best mixture of three components of its model; ellipses hold 90 %
-# of a component.
+# Each panel shows the best mixture of 3 components of a model; the ellipses contain 90 % of a component.
 
 
 def draw(axes, mixture):
     labels = mixture.predict(X)
-    for k, colour in zip(
+    for k, color in zip(
         np.argsort(mixture.means_[:, 0]), ("#0072B2", "#E69F00", "#009E73"), strict=True
     ):
-        axes.scatter(*X[labels == k].T, s=8, color=colour, linewidths=0)
+        axes.scatter(*X[labels == k].T, s=8, color=color, linewidths=0)
         values, vectors = np.linalg.eigh(mixture.covariances_[k])
         width, height = 2 * np.sqrt(4.605 * values)
         angle = np.rad2deg(np.arctan2(*vectors[::-1, 0]))
@@ -80,7 +79,7 @@ def draw(axes, mixture):
                 height,
                 angle=angle,
                 fill=False,
-                color=colour,
+                color=color,
                 linewidth=2,
             )
         )
@@ -105,9 +104,9 @@ for axes, name in zip(
 plt.show()
 
 # %%
-# Equal balls (EII), balls of different sizes (VII), ellipses along the features (VVI), equal ellipses (EEE),
-# equal shapes only (VEV), and ellipses with nothing in common (VVV). VVV fits nearly the same ellipses as VEV, and
-# pays for two parameters more.
+# The models are equal spheres (EII), spheres of different sizes (VII), ellipses parallel to the axes (VVI), equal
+# ellipses (EEE), ellipses of equal shape (VEV), and unrelated ellipses (VVV). VVV results in nearly the same
+# ellipses as VEV, with 2 additional parameters.
 
 for name in ("VEV", "VVV"):
     mixture = ParsimoniousGaussianMixture(

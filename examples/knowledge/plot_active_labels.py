@@ -1,16 +1,16 @@
 """
-Which digit should one ask about?
-=================================
+Active learning of digits
+=========================
 
-There are many pictures of digits, and nobody has said yet which digit they show. Somebody can, but not for all.
-`~evlearn.active.ActiveLabelling` asks about the pictures that the classifier doubts most.
+There are many unlabeled images of digits, but labeling all of them is too expensive.
+`~evlearn.active.ActiveLabeling` queries the images with the largest doubt of the classifier.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
-from evlearn.active import ActiveLabelling
+from evlearn.active import ActiveLabeling
 from evlearn.classify import EvidentialKNNClassifier
 
 digits = load_digits()
@@ -18,26 +18,25 @@ X, y, images = digits.data[::2], digits.target[::2], digits.images[::2]
 X_test, y_test = digits.data[1::2], digits.target[1::2]
 
 
-def person(sample):
-    """Here the true labels answer; where a 1 and an 8 look alike, somebody may say [1, 8], or None."""
+def oracle(sample):
+    """Return the true label; a person could also return [1, 8] for similar digits, or None."""
     return int(y[sample])
 
 
-learner = ActiveLabelling(
+learner = ActiveLabeling(
     EvidentialKNNClassifier(), range(10), batch_size=10, random_state=0
 )
-learner.start(X).run(person, n_queries=60)
+learner.start(X).run(oracle, n_queries=60)
 
 # %%
-# The next questions, after 60 answers. They are far from each other, so that one answer does not make the next
-# question needless.
+# The next queries after 60 answers. They are far away from each other, so that they are not redundant.
 
 queries = []
 while len(queries) < 10:
     query = learner.ask()
     queries.append(query)
-    learner.answer(query, person(query.sample))
-print(queries[0].why)
+    learner.answer(query, oracle(query.sample))
+print(queries[0].reason)
 
 figure, axes = plt.subplots(2, 5, figsize=(8, 4), layout="constrained")
 for ax, query in zip(axes.flat, queries, strict=True):
@@ -47,14 +46,14 @@ for ax, query in zip(axes.flat, queries, strict=True):
 plt.show()
 
 # %%
-# Accuracy on other pictures, beside as many labels of pictures drawn at random. Thin lines are single runs.
+# Accuracy on other images, compared with an equal number of random queries. Thin lines are single runs.
 
 counts = np.arange(20, 181, 20)
 figure, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
-for colour, strategy in zip(("C1", "C0"), ("margin", "random"), strict=True):
+for color, strategy in zip(("C1", "C0"), ("margin", "random"), strict=True):
     curves = []
     for seed in range(3):
-        learner = ActiveLabelling(
+        learner = ActiveLabeling(
             EvidentialKNNClassifier(),
             range(10),
             strategy=strategy,
@@ -63,20 +62,20 @@ for colour, strategy in zip(("C1", "C0"), ("margin", "random"), strict=True):
         ).start(X)
         curves.append(
             [
-                learner.run(person, count - len(learner.history_)).estimator_.score(
+                learner.run(oracle, count - len(learner.history_)).estimator_.score(
                     X_test, y_test
                 )
                 for count in counts
             ]
         )
-        ax.plot(counts, curves[-1], color=colour, linewidth=0.7, alpha=0.6)
+        ax.plot(counts, curves[-1], color=color, linewidth=0.7, alpha=0.6)
     ax.plot(
         counts,
         np.mean(curves, axis=0),
-        color=colour,
+        color=color,
         linewidth=2.5,
         label=f'strategy="{strategy}"',
     )
-ax.set(xlabel="labels asked for", ylabel="accuracy on other pictures")
+ax.set(xlabel="number of labels", ylabel="accuracy on other images")
 ax.legend()
 plt.show()

@@ -1,9 +1,10 @@
 """
-EVCLUS with constraints: the bananas
-====================================
+EVCLUS with pairwise constraints
+================================
 
-Two intertwined clusters that are not compact. Distances alone do not show them. Constraints do: pairs of samples
-known to be in the same cluster (must-link), or in different ones (cannot-link).
+The data consist of 2 intertwined clusters that are not compact, so distances alone do not separate them.
+Constraints do: pairs of samples that are known to be in the same cluster (must-link), or in different clusters
+(cannot-link).
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +21,8 @@ constraints = PairwiseConstraints.sample(y, 100, random_state=0)
 constraints
 
 # %%
-# A hundred pairs, of 79,800. `~evlearn.constraints.PairwiseConstraints.expand` hands each constraint on to the
-# five nearest pairs that have none. Some of these guesses are wrong, where the bananas touch:
+# We draw 100 of 79,800 pairs. `~evlearn.constraints.PairwiseConstraints.expand` copies each constraint to the 5
+# nearest unconstrained pairs. Some of the new constraints are wrong, where the bananas touch:
 
 expanded = constraints.expand(X, n_neighbors=5)
 print(
@@ -30,9 +31,9 @@ print(
 )
 
 # %%
-# The same model with no constraints, with all, and with the expanded ones. The first picture shows the
-# constraints: solid lines are must-links, dashed ones cannot-links, and red ones are violated by the model that
-# knows none.
+# We fit the same model without constraints, with constraints, and with expanded constraints. The first panel shows
+# the constraints: solid lines are must-links, dashed ones cannot-links, and red ones are violated by the
+# unconstrained model.
 
 cases = {
     "no constraints": None,
@@ -42,9 +43,9 @@ cases = {
 figure, axes = plt.subplots(
     2, 2, figsize=(9.5, 8), layout="constrained", sharex=True, sharey=True
 )
-for ax, (name, given) in zip(axes.flat[1:], cases.items(), strict=True):
+for ax, (name, pairs) in zip(axes.flat[1:], cases.items(), strict=True):
     model = EVCLUS(n_clusters=2, focal_sets="full", random_state=0).fit(
-        X, constraints=given
+        X, constraints=pairs
     )
     CredalPartitionDisplay.from_estimator(
         model, X, ax=ax, hulls=False, legend=ax is axes[0, 1]
@@ -53,7 +54,7 @@ for ax, (name, given) in zip(axes.flat[1:], cases.items(), strict=True):
         title=f"{name}: adjusted Rand index {adjusted_rand_score(y, model.labels_):.2f}"
     )
     ax.label_outer()
-    if given is None:
+    if pairs is None:
         ConstraintsDisplay.from_constraints(
             constraints, X, labels=model.labels_, ax=axes[0, 0], legend=False
         )
@@ -63,27 +64,28 @@ axes[0, 0].legend(loc="lower right", fontsize="small", framealpha=0.8)
 plt.show()
 
 # %%
-# More constraints help more, and so does expansion. Dots are five draws of constraints
-# each, lines their medians.
+# The result improves with the number of constraints, and with expansion. Dots are 5 draws of constraints each,
+# lines their medians.
 
 counts = [50, 100, 200, 400]
 figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
-for expand, colour, marker in ((False, "#0072B2", "o"), (True, "#D55E00", "s")):
+for expand, color, marker in ((False, "#0072B2", "o"), (True, "#D55E00", "s")):
     scores = np.empty((len(counts), 5))
     for (row, seed), _ in np.ndenumerate(scores):
-        given = PairwiseConstraints.sample(y, counts[row], random_state=seed)
-        given = given.expand(X) if expand else given
+        pairs = PairwiseConstraints.sample(y, counts[row], random_state=seed)
+        pairs = pairs.expand(X) if expand else pairs
         model = EVCLUS(n_clusters=2, focal_sets="full", random_state=0)
         scores[row, seed] = adjusted_rand_score(
-            y, model.fit(X, constraints=given).labels_
+            y, model.fit(X, constraints=pairs).labels_
         )
-    name = "expanded" if expand else "given"
-    axes.plot(
-        counts, np.median(scores, axis=1), color=colour, marker=marker, label=name
-    )
-    axes.scatter(np.repeat(counts, 5), scores, s=9, color=colour, alpha=0.5)
+    name = "expanded" if expand else "original"
+    axes.plot(counts, np.median(scores, axis=1), color=color, marker=marker, label=name)
+    axes.scatter(np.repeat(counts, 5), scores, s=9, color=color, alpha=0.5)
 axes.set(
-    xlabel="constraints given", ylabel="adjusted Rand index", ylim=(0, 1), xscale="log"
+    xlabel="number of constraints",
+    ylabel="adjusted Rand index",
+    ylim=(0, 1),
+    xscale="log",
 )
 axes.set_xticks(counts, counts)
 axes.minorticks_off()

@@ -1,10 +1,10 @@
 """
-How many clusters? Curves, and when they mislead
-================================================
+Choosing the number of clusters by criteria
+===========================================
 
-Methods want the number of clusters, and often nobody knows it. One can fit for each number and look at a
-criterion. `~evlearn.plotting.ClusterNumberDisplay` draws the curve and marks the number that it suggests. This
-example shows when the curve helps, and when it misleads.
+The number of clusters is often unknown. A common approach is to fit each number of clusters and to compare a
+criterion. `~evlearn.plotting.ClusterNumberDisplay` shows the curve and marks the suggested number. This example
+shows situations in which the curve helps, and in which it is misleading.
 """
 
 import matplotlib.pyplot as plt
@@ -12,17 +12,18 @@ import numpy as np
 
 from evlearn.cluster import ECM
 from evlearn.datasets import make_fourclass
-from evlearn.plotting import ClusterNumberDisplay, DeltaBelDisplay
+from evlearn.plotting import BeliefPeaksDisplay, ClusterNumberDisplay
 
 # %%
-# Three data sets of 400 samples: four clusters that overlap, four that stand apart, and none at all.
+# There are 3 data sets of 400 samples: 4 overlapping clusters, 4 separated clusters, and uniform data without
+# clusters.
 
 random = np.random.default_rng(0)
-centres = np.array([[0, 0], [6, 0], [0, 6], [6, 6]])
+centers = np.array([[0, 0], [6, 0], [0, 6], [6, 6]])
 data = {
     "overlapping": make_fourclass(400, random_state=0)[0],
-    "apart": np.vstack(
-        [centre + 0.5 * random.normal(size=(100, 2)) for centre in centres]
+    "separated": np.vstack(
+        [center + 0.5 * random.normal(size=(100, 2)) for center in centers]
     ),
     "no clusters": random.uniform(-3, 3, size=(400, 2)),
 }
@@ -33,10 +34,10 @@ for ax, (name, X) in zip(axes, data.items(), strict=True):
 plt.show()
 
 # %%
-# Average nonspecificity says how much a partition leaves open. With too few clusters, samples lie between
-# centres; with too many, they are torn between neighbours. So the smallest value is suggested. We ask ECM
-# twice: with parameters chosen for the first data set, and with ``alpha=1``. All else is as in
-# the paper; the defaults find four in the first two data sets.
+# The average nonspecificity measures the imprecision of a partition. With too few clusters, samples lie between
+# centers; with too many, they are torn between neighboring clusters. The suggestion is therefore the number with
+# the smallest value. We use ECM with parameters chosen for the first data set, and with ``alpha=1``. The other
+# parameters are those of the paper; with the default parameters, the number is 4 for the first 2 data sets.
 
 papers = {
     "focal_sets": "full",
@@ -50,7 +51,7 @@ models = {
     "alpha=2, delta=4.5": ECM(alpha=2, delta=4.5, **papers),
     "alpha=1, delta auto": ECM(alpha=1, **papers),
 }
-usual = models["alpha=1, delta auto"]
+default_delta = models["alpha=1, delta auto"]
 figure, axes = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained", sharey=True)
 for ax, (title, X) in zip(axes, data.items(), strict=True):
     for name, model in models.items():
@@ -61,46 +62,46 @@ axes[0].set_ylim(0, 0.75)
 plt.show()
 
 # %%
-# - Apart: both curves have a clear minimum at four. So had those of four other pairs of parameters that we tried.
-# - Overlapping: four with the one, two with the other. A shallow minimum, one that goes away when a parameter is
-#   changed, is no evidence.
-# - No clusters: something is suggested all the same. Two is what curves say that rise from the beginning on.
+# - Separated clusters: both curves have a clear minimum at 4, as for 4 other pairs of parameters.
+# - Overlapping clusters: the minimum is at 4 for one model, and at 2 for the other. A shallow minimum that depends
+#   on the parameters is no evidence.
+# - No clusters: there is still a suggestion. Curves that increase from the start suggest 2 clusters.
 #
-# The objective falls with every cluster more, so one looks for its elbow. Here it is no help at all (left): it
-# is at four whether there are four clusters or none. And it moves with the numbers that are tried: on these data
-# it is at three for 2 to 5 clusters, and at six for 4 to 10.
+# The objective decreases with each additional cluster, so its elbow is used. Here it does not help (left): it is
+# at 4 with or without clusters. It also depends on the range of numbers: on these data it is at 3 for 2 to 5
+# clusters, and at 6 for 4 to 10.
 #
-# Restricting the sets of clusters may mislead too (right). Nonspecificity is divided by its largest possible
-# value, which grows with the number of clusters; a pair of clusters counts less and less. Where clusters stand
-# apart, the curve of pairs is lowest at four as well, but without clusters it goes on falling. The legend warns
-# that the suggestion is the last number that was tried.
+# Restricting the focal sets may also be misleading (right). Nonspecificity is divided by its largest possible
+# value, which increases with the number of clusters, so the relative weight of pairs decreases. For separated
+# clusters, the curve of pairs also has its minimum at 4, but without clusters it keeps decreasing. The legend
+# warns that the suggestion is the last number of the range.
 
 noise = data["no clusters"]
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for name, X in data.items():
     ClusterNumberDisplay.from_estimator(
-        usual, X, criterion="objective", name=name, ax=axes[0]
+        default_delta, X, criterion="objective", name=name, ax=axes[0]
     )
-axes[0].set(title="elbows of the objective")
+axes[0].set(title="elbow of the objective")
 pairs = ECM(alpha=1, **(papers | {"focal_sets": "pairs"}))
 ClusterNumberDisplay.from_estimator(
     pairs, noise, n_clusters=range(2, 13), name="pairs", ax=axes[1]
 )
-ClusterNumberDisplay.from_estimator(usual, noise, name="all sets", ax=axes[1])
+ClusterNumberDisplay.from_estimator(default_delta, noise, name="all sets", ax=axes[1])
 axes[1].set(title="no clusters", ylim=(0, 0.7))
 plt.show()
 
 # %%
-# What to do, then? `~evlearn.model_selection.select_n_clusters` asks samples of the data and says how many of
-# them agree (see :doc:`/guide/model_selection`). Try several parameters, and trust a number that stays. Look at
-# the partition: many samples that are torn between the same two clusters say that these may be one. And ask in
-# another way: the δ-Bel graph needs no fit (see :doc:`/guide/belief_peaks`). It finds the four clusters also
-# where they overlap. Where there are none it has peaks too, but they come down in steps, and no wide gap sets
-# them apart from the other samples.
+# We recommend `~evlearn.model_selection.select_n_clusters`, which evaluates random subsamples and reports their
+# agreement (see :doc:`/guide/model_selection`). Compare several parameters, and prefer a stable number. Inspect
+# the partition: if many samples are torn between the same 2 clusters, these may be a single cluster. Also compare
+# different criteria: the δ-Bel graph requires no fit (see :doc:`/guide/belief_peaks`), and identifies the 4
+# clusters even if they overlap. Without clusters there are peaks too, but they are not clearly separated from the
+# other samples.
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
 for ax, (title, X) in zip(axes, data.items(), strict=True):
-    display = DeltaBelDisplay.from_data(X, n_neighbors=50, ax=ax)
+    display = BeliefPeaksDisplay.from_data(X, n_neighbors=50, ax=ax)
     ax.set(
         title=f"{title}: {len(display.peaks)} peaks",
         ylabel=display.ax_.get_ylabel() if ax is axes[0] else "",

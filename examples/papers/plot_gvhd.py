@@ -1,15 +1,15 @@
 """
-Cells in blood: BootClus from data to picture
-=============================================
+Populations of blood cells by BootClus
+======================================
 
-Flow cytometry measures single cells: here four markers (CD4, CD8b, CD3 and CD8) of 9,083 cells of a patient after
-a transplantation :cite:p:`brinkman2007high`. Which populations of cells are there, and which cells cannot be told
-apart? This is the last example of :cite:t:`denoeux2020bootclus`, with a thousand of the cells.
+Flow cytometry measures single cells: here 4 markers (CD4, CD8b, CD3 and CD8) of 9,083 cells of a patient after a
+transplantation :cite:p:`brinkman2007high`. The aim is to identify populations of cells, and cells between
+populations. This is the last example of :cite:t:`denoeux2020bootclus`, with 1000 of the cells.
 
-The data are not ours to give away. They are ``GvHD.pos`` of the R package mclust, and in R
-``write.csv(mclust::GvHD.pos, "gvhd_pos.csv", row.names=FALSE)`` writes them to a file. Put it into a folder
-``shared/data`` beside the project, or name its folder in the environment variable ``EVLEARN_DATA``. Without the
-file this page shows seven generated populations, and says so.
+The data cannot be distributed with the library. They are ``GvHD.pos`` of the R package mclust, and
+``write.csv(mclust::GvHD.pos, "gvhd_pos.csv", row.names=FALSE)`` in R writes them to a file. Put it into a folder
+``shared/data`` beside the project, or set the environment variable ``EVLEARN_DATA`` to its folder. Without the
+file, this page shows 7 generated populations.
 """
 
 import os
@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from evlearn.cluster import BootClus
+from evlearn.cluster import BootClus, FocalFamily
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.plotting import CredalPartitionDisplay, DoubtDisplay
 
@@ -36,12 +36,12 @@ file = next(
 )
 
 
-def seven_populations(n_cells):
-    """A stand-in: seven ellipsoids that overlap, of different sizes."""
-    centres = random.uniform(200, 380, size=(7, 4))
+def generate_populations(n_cells):
+    """Generate 7 overlapping ellipsoids of different sizes as a replacement."""
+    centers = random.uniform(200, 380, size=(7, 4))
     shapes = 35 * np.eye(4) + 12 * random.standard_normal((7, 4, 4))
     labels = random.choice(7, size=n_cells, p=[0.3, 0.2, 0.15, 0.12, 0.1, 0.08, 0.05])
-    values = centres[labels] + np.einsum(
+    values = centers[labels] + np.einsum(
         "nij,nj->ni", shapes[labels], random.standard_normal((n_cells, 4))
     )
     return pd.DataFrame(values, columns=["CD4", "CD8b", "CD3", "CD8"])
@@ -51,23 +51,23 @@ if file is not None:
     cells = pd.read_csv(file)
     print(f"GvHD: {len(cells):,} cells")
 else:
-    cells = seven_populations(9083)
+    cells = generate_populations(9083)
     print(
         "gvhd_pos.csv was not found: these are NOT the data of the paper, "
-        "but seven generated populations."
+        "but 7 generated populations."
     )
 X = cells.iloc[np.random.default_rng(0).choice(len(cells), 1000, replace=False)]
 
 # %%
-# How many populations?
+# Number of populations
 # ---------------------
 #
-# Fourteen models, with two to ten clusters each (Figure 19 of the paper). BIC has scikit-learn's sign here:
-# lower is better. The paper finds VVV, ellipsoids that have nothing in common, with seven clusters. Ours: VVV has
-# seven clusters, too, but VVE, ellipsoids with common axes, is a little better, and has eight. Our EM reaches
-# better likelihoods of this model than mclust does on irises (:doc:`/guide/mixture`), which may be why. Another
-# thousand cells give other numbers between six and ten: BIC is flat here. Of three draws that were tried, the one
-# where VVV has seven clusters is shown.
+# We compare 14 models with 2 to 10 clusters each (Figure 19 of the paper). Lower values of BIC are better. The
+# paper selects VVV, unrelated ellipsoids, with 7 clusters. In our result, VVV also has 7 clusters, but VVE,
+# ellipsoids with common axes, is slightly better, with 8 clusters. A possible reason is that our EM reaches higher
+# likelihoods of this model than mclust on the Iris data (:doc:`/guide/mixture`). The number varies between 6 and
+# 10 for other random draws of 1000 cells, because BIC is flat. Of 3 draws that were tried, this example shows the
+# one with 7 clusters for VVV.
 
 search = ParsimoniousGaussianMixture(
     range(2, 11), n_init=2, variance_floor=0, random_state=0
@@ -75,14 +75,12 @@ search = ParsimoniousGaussianMixture(
 print(f"{search.model_} with {search.n_components_} clusters")
 
 figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
-colours = {"II": "#999999", "I": "#E69F00", "E": "#56B4E9", "V": "#0072B2"}
+colors = {"II": "#999999", "I": "#E69F00", "E": "#56B4E9", "V": "#0072B2"}
 for name, marker, values in zip(
     search.covariance_models_, "osos^vos^vos^v", search.bic_table_, strict=True
 ):
-    colour = colours["II" if name.endswith("II") else name[2]]
-    axes.plot(
-        search.component_numbers_, values, marker=marker, color=colour, label=name
-    )
+    color = colors["II" if name.endswith("II") else name[2]]
+    axes.plot(search.component_numbers_, values, marker=marker, color=color, label=name)
 axes.plot(
     search.n_components_,
     search.bic_,
@@ -95,7 +93,7 @@ axes.plot(
 axes.set(
     xlabel="number of clusters",
     ylabel="BIC (lower is better)",
-    title="Figure 19: fourteen models",
+    title="Figure 19: 14 models",
 )
 axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
@@ -104,15 +102,14 @@ plt.show()
 # The partition
 # -------------
 #
-# We go on with the model of the paper. Seven clusters have 21 pairs, of which few are needed: a cell can hardly be
-# torn between populations that are far apart. ``focal_sets="neighbor_pairs"`` takes the clusters that share most
-# cells, each with two others, as in the paper.
+# We continue with the model of the paper. There are 21 pairs of 7 clusters, but few of them are necessary, because
+# cells are hardly torn between distant populations. As in the paper, the pairs are those of clusters that are among
+# the 2 others with which each shares most cells.
 
 model = BootClus(
     7,
     covariance_models="VVV",
-    focal_sets="neighbor_pairs",
-    n_pair_neighbors=2,
+    focal_sets=FocalFamily("neighbor_pairs", n_neighbors=2),
     n_bootstrap=150,
     random_state=0,
 )
@@ -120,8 +117,8 @@ model.fit(X)
 print(model.credal_partition_.summary())
 
 # %%
-# Figure 21 of the paper: sure cells are filled and torn cells are rings; solid lines enclose what is surely in a
-# cluster, and dashed lines what is possibly in it.
+# Figure 21 of the paper: sure cells are filled and torn cells are rings; solid lines enclose the cells that are
+# surely in a cluster, dashed lines those that possibly are.
 
 figure, grid = plt.subplots(1, 2, figsize=(13, 5.5), layout="constrained")
 CredalPartitionDisplay.from_estimator(
@@ -135,7 +132,7 @@ figure.suptitle("Figure 21: sure and torn cells")
 plt.show()
 
 # %%
-# How many cells are torn between which populations:
+# Numbers of cells that are torn between populations:
 
 DoubtDisplay.from_estimator(model)
 plt.show()

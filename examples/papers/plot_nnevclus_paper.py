@@ -2,10 +2,11 @@
 Figures of the NN-EVCLUS paper
 ==============================
 
-:cite:t:`denoeux2021nnevclus` explains EVCLUS before putting a neural network in its place. These are the figures
-about EVCLUS, about the number of clusters, about constraints, and about comparing methods. Those about the network
-have their own pages: Figures 8 to 13 are in :doc:`/gallery/features/plot_nn_evclus`, Figures 18 to 21 in
-:doc:`/gallery/knowledge/plot_nn_evclus_circles`, and Figures 16, 17 and 20b in :doc:`/gallery/knowledge/plot_metric_learning`.
+:cite:t:`denoeux2021nnevclus` explains EVCLUS before replacing it by a neural network. This page shows the figures
+about EVCLUS, the number of clusters, constraints, and the comparison of methods. Those about the network have
+separate pages: Figures 8 to 13 are in :doc:`/gallery/features/plot_nn_evclus`, Figures 18 to 21 in
+:doc:`/gallery/knowledge/plot_nn_evclus_ring`, and Figures 16, 17 and 20b in
+:doc:`/gallery/knowledge/plot_metric_learning`.
 """
 
 import matplotlib.pyplot as plt
@@ -15,13 +16,13 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from evlearn import CredalPartition
-from evlearn.cluster import BPEC, CCM, ECM, EVCLUS
+from evlearn.cluster import BPEC, CCM, ECM, EVCLUS, FocalFamily, Quantile
 from evlearn.constraints import PairwiseConstraints
-from evlearn.datasets import load_butterfly, make_circles, make_fourclass
+from evlearn.datasets import load_butterfly, make_core_and_ring, make_fourclass
 from evlearn.plotting import (
+    BeliefPeaksDisplay,
     ConstraintsDisplay,
     CredalPartitionDisplay,
-    DeltaBelDisplay,
     DominanceDisplay,
     MassesDisplay,
     ObjectiveDisplay,
@@ -32,12 +33,12 @@ from evlearn.plotting import (
 # Figure 1: the butterfly
 # -----------------------
 #
-# Twelve samples, and for each the masses that EVCLUS gives to *no cluster* (∅), to one of two clusters, and to
-# *one of both* (Ω). The paper: object 6 "has the largest mass assigned to Ω", and sample 12, "which is an
-# outlier, has the largest mass assigned to the empty set". Ours shows the same; the masses are those of Table 1
-# of the paper to 0.01. (The caption of the figure says ECM, but text and table are about EVCLUS.) The paper does
-# not tell ``d0``, the distance from which two samples are taken to be in different clusters. With 11 its table
-# comes out.
+# For each of 12 samples, EVCLUS computes masses of the empty set (∅), of 2 clusters, and of the set of both (Ω).
+# In the paper, sample 6 "has the largest mass assigned to Ω", and sample 12, "which is an outlier, has the largest
+# mass assigned to the empty set". Our result is the same; the masses agree with Table 1 of the paper within 0.01.
+# (The caption of the figure mentions ECM, but text and table are about EVCLUS.) The paper does not specify ``d0``,
+# the distance from which on 2 samples are considered to be in different clusters. A value of 11 reproduces its
+# table.
 
 butterfly = load_butterfly()
 model = EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(
@@ -50,15 +51,15 @@ CredalPartitionDisplay.from_partition(
     partition, butterfly.data, rule="max_mass", ax=left
 )
 MassesDisplay.from_partition(partition, ax=right)
-left.set_title("Figure 1a: the data, and what we say about them")
-right.set_title("Figure 1b: the masses")
+left.set_title("Figure 1a: partition by EVCLUS")
+right.set_title("Figure 1b: masses")
 plt.show()
 
 # %%
-# Which sample has its largest mass where (Example 2 of the paper lists the same sets):
+# Print the samples by the set with the largest mass (Example 2 of the paper lists the same sets):
 
 for name, members in zip(
-    partition.cluster_names, partition.lower_approximation().T, strict=True
+    partition.cluster_names, partition.to_rough(kind="lower").T, strict=True
 ):
     print(
         f"surely in cluster {name}: "
@@ -75,16 +76,16 @@ print(
 # Figures 2 and 3: four classes
 # -----------------------------
 #
-# 400 samples in four groups, from Student distributions. Figure 2 shows the hulls of the samples that surely
-# belong to a cluster (solid) and of those that possibly do (dashed), and the outliers. Ours has the same four
-# pairs of hulls, and outliers all around. Our data are another draw of the same kind. Colours are the clusters
-# that were found; in the paper they are the true classes. The paper draws 100 partners for each sample, which is
-# itself drawn by about 100 others; ``n_partners`` counts both.
+# The data are 400 samples in 4 groups with Student distributions. Figure 2 shows the hulls of the samples that
+# surely belong to a cluster (solid) and of those that possibly do (dashed), and the outliers. Ours has the same 4
+# pairs of hulls, and outliers all around. Our data are another random draw. Colors are the clusters; in the paper
+# they are the true classes. The paper draws 100 partners for each sample, which is also a partner of about 100
+# others; ``n_partners`` counts both.
 
 X, y = make_fourclass(400, random_state=0)
 settings = {
     "focal_sets": "pairs",
-    "d0_quantile": 0.9,
+    "d0": Quantile(0.9),
     "n_partners": 200,
     "loss": "mse",
     "init": "random",
@@ -98,39 +99,38 @@ axes.set(aspect="equal", title="Figure 2: lower and upper approximations")
 plt.show()
 
 # %%
-# Figure 3a: the paper says that the fit "converges in a few dozens of iterations"; its loss is 0.00475 at the
-# end. Ours does, too, and ends at 0.0041 with these data. Figure 3b is the Shepard diagram: one point for each
-# pair of samples, with the dissimilarity to be matched and the degree of conflict that was reached. It follows
-# the diagonal. We draw so many pairs as a density.
+# According to the paper, the fit (Figure 3a) "converges in a few dozens of iterations", with a final loss of
+# 0.00475. So does ours, with a final loss of 0.0041 for these data. Figure 3b is the Shepard diagram, with one
+# point per pair of samples: its transformed dissimilarity and its degree of conflict. The points are close to the
+# diagonal. Our diagram shows their density.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
 ObjectiveDisplay.from_estimator(model, ax=left)
 ShepardDisplay.from_estimator(model, ax=right)
-left.set_title("Figure 3a: the loss")
-right.set_title("Figure 3b: the Shepard diagram")
+left.set_title("Figure 3a: loss")
+right.set_title("Figure 3b: Shepard diagram")
 plt.show()
 
 # %%
-# Figure 7: how many clusters?
+# Figure 7: number of clusters
 # ----------------------------
 #
-# The δ-Bel graph, with 50 neighbours. The paper: "The four cluster centers correspond to the four points in the
-# upper-right corner of the graph". Ours has four, too.
+# The δ-Bel graph with 50 neighbors. In the paper, "the four cluster centers correspond to the four points in the
+# upper-right corner of the graph". Ours has 4 peaks, too.
 
 figure, axes = plt.subplots(figsize=(7, 4.6), layout="constrained")
-display = DeltaBelDisplay.from_data(X, n_neighbors=50, ax=axes)
+display = BeliefPeaksDisplay.from_data(X, n_neighbors=50, ax=axes)
 axes.set_title(f"Figure 7: {len(display.peaks)} peaks")
 plt.show()
 
 # %%
-# Figure 15: constraints on a circle
-# ----------------------------------
+# Figure 15: constraints on a ring and its core
+# ---------------------------------------------
 #
-# A round cluster inside a ring, and 50 pairs of samples of which somebody knows whether they belong together. In
-# the paper there are 22 must-links and 28 cannot-links; in our draw the numbers are in the titles. Colours are
-# the true clusters. Ours shows the same.
+# The data are a round cluster inside a ring, with constraints on 50 pairs of samples. In the paper there are 22
+# must-links and 28 cannot-links; the titles contain the numbers of our draw. Colors are the true clusters.
 
-X, y = make_circles(500, random_state=0)
+X, y = make_core_and_ring(500, random_state=0)
 constraints = PairwiseConstraints.sample(y, 50, random_state=0)
 parts = {
     f"Figure 15a: {constraints.n_must_link} must-links": PairwiseConstraints(
@@ -151,15 +151,16 @@ for axes, (title, part) in zip(grid, parts.items(), strict=True):
 plt.show()
 
 # %%
-# Why they are needed: opposite points of the ring are far from each other, and yet in one cluster. From distances
-# alone the ring is not found. With the 50 constraints EVCLUS meets them all, but learns hardly anything about the
-# other samples. The paper says why: constraints "do not naturally propagate to neighboring samples". It therefore
-# changes the distances, and adds a network; :doc:`/gallery/knowledge/plot_nn_evclus_circles` does the same.
+# Constraints are necessary, because opposite points of the ring are far away from each other, although they are in
+# the same cluster. Distances alone do not reveal the ring. EVCLUS satisfies all 50 constraints, but they hardly
+# affect the other samples. The paper explains that constraints "do not naturally propagate to neighboring
+# samples". It therefore transforms the distances and adds a network, as in
+# :doc:`/gallery/knowledge/plot_nn_evclus_ring`.
 
-for name, given in {"no constraints": None, "50 constraints": constraints}.items():
+for name, pairs in {"no constraints": None, "50 constraints": constraints}.items():
     model = EVCLUS(
-        n_clusters=2, focal_sets="full", d0_quantile=0.9, random_state=0
-    ).fit(X, constraints=given)
+        n_clusters=2, focal_sets="full", d0=Quantile(0.9), random_state=0
+    ).fit(X, constraints=pairs)
     violated = len(constraints.violations(model.labels_))
     print(
         f"{name}: {violated} violated, adjusted Rand index "
@@ -167,11 +168,11 @@ for name, given in {"no constraints": None, "50 constraints": constraints}.items
     )
 
 # %%
-# Figures 22 and 23: which partition is better?
-# ---------------------------------------------
+# Figures 22 and 23: comparison of partitions
+# -------------------------------------------
 #
-# Figure 22 explains the order: a partition dominates another one if it is more consistent with the true classes
-# and leaves less open. To the lower left or upper right of *M*, neither is better.
+# Figure 22 explains the partial order: a partition dominates another one if it is more consistent with the true
+# classes and less nonspecific. Partitions to the lower left or upper right of *M* are not comparable with it.
 
 display = DominanceDisplay(
     names=[
@@ -179,22 +180,22 @@ display = DominanceDisplay(
         "dominates M",
         "dominated by M",
         "not comparable",
-        "not comparable, too",
+        "not comparable either",
     ],
     nonspecificities=np.array([0.5, 0.3, 0.7, 0.25, 0.75]),
     consistencies=np.array([0.5, 0.7, 0.3, 0.2, 0.8]),
 )
 figure, axes = plt.subplots(figsize=(6.5, 4.6), layout="constrained")
 display.plot(ax=axes, legend=False)
-axes.set_title("Figure 22: the order")
+axes.set_title("Figure 22: partial order")
 plt.show()
 
 # %%
-# Figures 23a and 23b hold methods against each other on Wine and Iris. We show those that exist here. The paper
-# does not tell whether features were standardised. Its numbers come out if they were, but for EVCLUS on Iris:
-# that needs the raw features, and ``d0`` at the 0.6-quantile. Those of BPEC come out with round clusters, not
-# with the adaptive metric that the paper names. ECM and CCM started from belief peaks end where they end
-# otherwise, and are left out.
+# Figures 23a and 23b compare methods on Wine and Iris. We show the methods that are in the library. The paper does
+# not specify whether features were standardized. Standardized features reproduce its numbers, except for EVCLUS on
+# Iris, which requires raw features and ``d0`` at the 0.6-quantile. The numbers of BPEC are reproduced with round
+# clusters, not with the adaptive metric named in the paper. ECM and CCM with belief peaks as initialization have
+# the same results as without, and are omitted.
 
 data = {"Wine": load_wine(), "Iris": load_iris()}
 published = {
@@ -203,24 +204,28 @@ published = {
 }
 figure, grid = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained")
 for axes, (name, (raw, y)) in zip(
-    grid, ((name, (one.data, one.target)) for name, one in data.items()), strict=True
+    grid,
+    ((name, (dataset.data, dataset.target)) for name, dataset in data.items()),
+    strict=True,
 ):
     X = StandardScaler().fit_transform(raw)
     evclus = EVCLUS(
-        n_clusters=3, focal_sets="full", d0_quantile=0.9, n_init=2, random_state=0
+        n_clusters=3, focal_sets="full", d0=Quantile(0.9), n_init=2, random_state=0
     )
-    common = {"n_clusters": 3, "focal_sets": "pairs", "delta": 5, "random_state": 0}
+    common = {"n_clusters": 3, "delta": 5, "random_state": 0}
+    with_omega = FocalFamily("pairs", include_omega=True)
+    without_omega = FocalFamily("pairs", include_omega=False)
     models = {
         "EVCLUS": evclus.fit(X)
         if name == "Wine"
-        else evclus.set_params(d0_quantile=0.6).fit(raw),
-        "ECM": ECM(**common, alpha=1, beta=2, include_omega=False).fit(X),
-        "CCM": CCM(**common, beta=2, include_omega=True).fit(X),
+        else evclus.set_params(d0=Quantile(0.6)).fit(raw),
+        "ECM": ECM(**common, focal_sets=without_omega, alpha=1, beta=2).fit(X),
+        "CCM": CCM(**common, focal_sets=with_omega, beta=2).fit(X),
         "BPEC": BPEC(
             **common,
+            focal_sets=without_omega,
             alpha=1,
             beta=2,
-            include_omega=False,
             n_neighbors=30,
             metric="euclidean",
         ).fit(X),
@@ -237,8 +242,8 @@ for axes, (name, (raw, y)) in zip(
 plt.show()
 
 # %%
-# Points on the dashed line are not dominated. EVCLUS leaves least open and is least consistent with the classes,
-# partly because mass on ∅ agrees with nothing; CCM leaves most open, and on Wine BPEC is dominated by ECM
-# (hollow). The text of the paper says nothing more about these methods on Wine and Iris: it is about NN-EVCLUS
-# and Bootclus. CCM on Wine is worse here than in the paper: two of its prototypes coincide, and a
-# warning says so. The default ``beta`` avoids that, with an adjusted Rand index of 0.91.
+# Points on the dashed line are not dominated. EVCLUS has the lowest nonspecificity and the lowest consistency with
+# the classes, partly because mass on ∅ is not consistent with any class; CCM has the highest nonspecificity, and
+# on Wine BPEC is dominated by ECM (hollow). The text of the paper does not discuss these methods on Wine and Iris,
+# but NN-EVCLUS and Bootclus. CCM on Wine is worse here than in the paper: 2 of its prototypes coincide, which
+# results in a warning. The default ``beta`` avoids this problem, with an adjusted Rand index of 0.91.

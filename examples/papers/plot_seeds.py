@@ -1,15 +1,15 @@
 """
-Seeds of wheat: many partitions on one map, and combined
-========================================================
+Comparing and combining partitions of the Seeds data
+====================================================
 
 The lecture of 2017 on evidential clustering compares hard, fuzzy and evidential partitions of 210 seeds of wheat
-(Kama, Rosa and Canadian, seven features) on one map, and combines them :cite:p:`denoeux2018comparing`. Here is
-the same with methods from this library and from scikit-learn; rough c-means and fuzzy c-medoids are not among
-them.
+(Kama, Rosa and Canadian, 7 features) on a map, and combines them :cite:p:`denoeux2018comparing`. This example
+repeats the analysis with methods from this library and from scikit-learn, without rough c-means and fuzzy
+c-medoids.
 
-The data are not ours to give away. They are the Seeds data of the UCI repository: put ``seeds.csv``, with seven
-features and the variety in the last column, into a folder ``shared/data`` beside the project, or name its folder
-in the environment variable ``EVLEARN_DATA``. Without the file this page shows irises, and says so.
+The data cannot be distributed with the library. They are the Seeds data of the UCI repository: put ``seeds.csv``,
+with 7 features and the variety in the last column, into a folder ``shared/data`` beside the project, or set the
+environment variable ``EVLEARN_DATA`` to its folder. Without the file, this page shows the Iris data.
 """
 
 import os
@@ -23,7 +23,7 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from evlearn import CredalPartition
-from evlearn.cluster import ECM, EVCLUS
+from evlearn.cluster import ECM, EVCLUS, Quantile
 from evlearn.ensemble import combine_partitions
 from evlearn.metrics import compare_partitions
 from evlearn.plotting import CredalPartitionDisplay, PartitionMapDisplay
@@ -39,19 +39,21 @@ if file is not None:
     table = pd.read_csv(file)
     X, y = StandardScaler().fit_transform(table.iloc[:, :7]), table.iloc[:, -1]
 else:
-    print("seeds.csv was not found: these are NOT the data of the lecture, but irises.")
+    print(
+        "seeds.csv was not found: these are NOT the data of the lecture, but the Iris data."
+    )
     X, y = load_iris(return_X_y=True)
     X = StandardScaler().fit_transform(X)
 
 # %%
-# Evidential partitions, and what follows from each: the most plausible cluster (hard), probabilities (fuzzy), and
-# the set of largest mass (rough).
+# Compute evidential partitions, and convert each: the most plausible cluster (hard), probabilities (fuzzy), and
+# the set with the largest mass (rough).
 
 evidential = {
     "ECM": ECM(3, focal_sets="pairs", alpha=1, beta=2, random_state=0)
     .fit(X)
     .credal_partition_,
-    "EVCLUS": EVCLUS(3, focal_sets="full", d0_quantile=0.9, random_state=0)
+    "EVCLUS": EVCLUS(3, focal_sets="full", d0=Quantile(0.9), random_state=0)
     .fit(X)
     .credal_partition_,
 }
@@ -66,15 +68,15 @@ comparison = compare_partitions(partitions, y)
 print(comparison)
 
 # %%
-# On the map, hard partitions lie together whatever method they come from; what is left open grows towards the
-# evidential ones.
+# On the map, hard partitions are close to each other, independent of the method; nonspecificity increases towards
+# the evidential partitions.
 
 PartitionMapDisplay.from_comparison(comparison)
 plt.show()
 
 # %%
-# The combination by the rule of Dubois and Prade, as in the lecture: seeds about which the hard partitions
-# contradict each other are torn.
+# Combine the hard partitions by the rule of Dubois and Prade, as in the lecture: samples with contradictory labels
+# are torn.
 
 hard = [partitions[name] for name in ("k-means", "Ward", "ECM, hard", "EVCLUS, hard")]
 combined = combine_partitions(hard, rule="dubois_prade", random_state=0)
@@ -88,11 +90,15 @@ display.ax_.set(
 plt.show()
 
 # %%
-# The combination contradicts the true varieties about as seldom as the best of its members, which one would not
-# know without the truth.
+# The combination contradicts the true varieties about as rarely as the best of the combined partitions, which
+# could not be identified without the true varieties.
 
 print(
     compare_partitions(
-        {"combined": combined, **{f"hard {n}": one for n, one in enumerate(hard)}}, y
+        {
+            "combined": combined,
+            **{f"hard {n}": labels for n, labels in enumerate(hard)},
+        },
+        y,
     )
 )

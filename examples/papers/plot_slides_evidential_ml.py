@@ -2,9 +2,9 @@
 Figures of the lecture on evidential machine learning
 =====================================================
 
-Thierry Denœux's lecture *ML01: Evidential machine learning* (Compiègne, 2021) begins with belief functions and
-ends with clustering; classifiers are in between. These are its examples and figures about all three. Its data
-about wheat seeds cannot be shipped, so that wines stand in for them: 178 wines from three growers.
+Thierry Denœux's lecture *ML01: Evidential machine learning* (Compiègne, 2021) covers belief functions, classifiers
+and clustering. This page shows examples and figures from all 3 parts. Its data about wheat seeds cannot be
+distributed and are replaced by the Wine data: 178 wines from 3 growers.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from evlearn import CredalPartition
 from evlearn.belief import FocalSets, MassFunction
 from evlearn.classify import EvidentialNeuralClassifier
-from evlearn.cluster import ECM, EVCLUS
+from evlearn.cluster import ECM, EVCLUS, Quantile
 from evlearn.datasets import load_butterfly
 from evlearn.plotting import (
     CredalPartitionDisplay,
@@ -24,28 +24,30 @@ from evlearn.plotting import (
     MassesDisplay,
     ShepardDisplay,
 )
+from evlearn.utils.switches import with_switches
 
 # %%
 # Road scene analysis
 # -------------------
 #
-# What is in front of the car: grass, road, tree, obstacle or sky? A lidar says "tree or obstacle", and works with
-# probability 0.9. A camera says "grass or tree", and works with probability 0.8. What they do not say stays with
-# Ω, which is "anything". Dempster's rule puts both together. The slide finds 0.72 for tree, 0.18 for tree or
-# obstacle, 0.08 for grass or tree and 0.02 for anything. So do we.
+# The object in front of a car may be grass (G), road (R), a tree (T), an obstacle (O) or the sky (S). A lidar
+# reports "tree or obstacle", and is reliable with probability 0.9. A camera reports "grass or tree", and is
+# reliable with probability 0.8. The remaining masses are on Ω, the set of all possibilities. Dempster's rule
+# combines both sources. As on the slide, the result is 0.72 for tree, 0.18 for tree or obstacle, 0.08 for grass or
+# tree, and 0.02 for Ω.
 
 frame = ["G", "R", "T", "O", "S"]
 lidar = MassFunction(frame, {"T,O": 0.9, "G,R,T,O,S": 0.1})
 camera = MassFunction(frame, {"G,T": 0.8, "G,R,T,O,S": 0.2})
-both = lidar.combine(camera, "dempster")
-both
+combination = lidar.combine(camera, "dempster")
+combination
 
 # %%
-# As bars, one for each source. Belief in a set is what supports it, and plausibility what does not speak against
-# it: the tree has belief 0.72 and plausibility 1.
+# Plot the masses as bars, one per source. The belief in a set is the mass that supports it, and the plausibility
+# the mass that does not contradict it: the tree has a belief of 0.72 and a plausibility of 1.
 
 sets = FocalSets(["T", "T,O", "G,T", "G,R,T,O,S"], frame)
-sources = {"lidar": lidar, "camera": camera, "both": both}
+sources = {"lidar": lidar, "camera": camera, "combination": combination}
 table = CredalPartition(
     [source.to_array(sets) for source in sources.values()], sets, list(sources)
 )
@@ -54,11 +56,13 @@ MassesDisplay.from_partition(table, ax=axes)
 axes.set(title="Road scene: two sources and their combination", xlabel="source")
 plt.show()
 
-print(f"tree: belief {both.bel('T'):.2f}, plausibility {both.pl('T'):.2f}")
+print(
+    f"tree: belief {combination.bel('T'):.2f}, plausibility {combination.pl('T'):.2f}"
+)
 
 # %%
-# If the camera says "grass or road" instead, both cannot be right. They are in conflict with degree 0.72, and
-# what is left is divided by 0.28: the slide finds 9/14, 4/14 and 1/14. So do we.
+# If the camera reports "grass or road" instead, the sources contradict each other. Their degree of conflict is
+# 0.72, and the remaining masses are divided by 0.28. As on the slide, the result is 9/14, 4/14 and 1/14.
 
 other = MassFunction(frame, {"G,R": 0.8, "G,R,T,O,S": 0.2})
 print(f"conflict {lidar.conflict(other):.2f}")
@@ -69,27 +73,26 @@ print({name: f"{14 * combined[name]:.0f}/14" for name in combined})
 # An evidential neural network on Iris
 # ------------------------------------
 #
-# The slides show what the network says over the plane of two features: the mass on each class, the mass on Ω, and
-# the plausibility of each class. Which features they are is not in the text that we have; these are the petals.
-# Each class has the mass where its samples are. Far from all of them it goes to Ω, so that there every class is
-# plausible. The loss is that of the slides, which compares plausibilities with labels.
+# The slides show the output of the network in the plane of 2 features: the mass on each class, the mass on Ω, and
+# the plausibility of each class. The text of the slides does not specify the features; we use those of the petals.
+# The mass on each class is large in the region of its samples. Far away from all samples, the mass is on Ω, so
+# each class is plausible. The loss is that of the slides, which compares plausibilities with labels.
 
 iris = load_iris()
 petals, names = iris.data[:, 2:], iris.target_names[iris.target]
-network = EvidentialNeuralClassifier(
-    6, loss_lambda=1, standardize=False, tol=1e-4, random_state=0
-)
+network = EvidentialNeuralClassifier(6, tol=1e-4, random_state=0)
+with_switches(network, loss_lambda=1, standardize=False)
 network.fit(petals, names)
-pictures = [("mass", label) for label in network.focal_sets_.labels[1:]]
-pictures += [("plausibility", label) for label in network.focal_sets_.labels[1:4]]
+panels = [("mass", label) for label in network.focal_sets_.labels[1:]]
+panels += [("plausibility", label) for label in network.focal_sets_.labels[1:4]]
 figure, grid = plt.subplots(
     2, 4, figsize=(14, 6.4), layout="constrained", sharex=True, sharey=True
 )
-for axes, (of, label) in zip(grid.flat, pictures, strict=False):
+for axes, (quantity, label) in zip(grid.flat, panels, strict=False):
     MassContourDisplay.from_estimator(
         network,
         petals,
-        of=of,
+        of=quantity,
         sets=[label],
         eps=0.6,
         levels=np.arange(0.1, 1, 0.2),
@@ -105,9 +108,9 @@ plt.show()
 # Butterfly dataset
 # -----------------
 #
-# The slides show the masses found by ECM and by EVCLUS, and the Shepard diagram of EVCLUS. Sample 6 is left open
-# between the wings, and sample 12 belongs nowhere, as in the other papers. The values of the slides are not in
-# the text that we have.
+# The slides show the masses of ECM and EVCLUS, and the Shepard diagram of EVCLUS. Sample 6 is torn between the
+# wings, and sample 12 is an outlier, as in the papers. The text of the slides does not contain the values of the
+# figures.
 
 butterfly = load_butterfly()
 ecm = ECM(
@@ -118,8 +121,8 @@ evclus = EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(
 )
 figure, grid = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
 for axes, name, model in zip(grid, ("ECM", "EVCLUS"), (ecm, evclus), strict=False):
-    named = model.credal_partition_.rename(sample_names=butterfly.sample_names)
-    MassesDisplay.from_partition(named, ax=axes, legend=name == "EVCLUS")
+    partition = model.credal_partition_.rename(sample_names=butterfly.sample_names)
+    MassesDisplay.from_partition(partition, ax=axes, legend=name == "EVCLUS")
     axes.set_title(f"Butterfly: masses by {name}")
 ShepardDisplay.from_estimator(evclus, ax=grid[2])
 grid[2].set_title("Butterfly: Shepard diagram")
@@ -129,12 +132,11 @@ plt.show()
 # Inner and outer approximations
 # ------------------------------
 #
-# ECM and EVCLUS on feature data. The inner approximation (solid) holds the samples that surely belong to a
+# ECM and EVCLUS on feature data. The inner approximation (solid) contains the samples that surely belong to a
 # cluster, the outer one (dashed) those that possibly do, and outliers "do not belong to any outer approximation".
-# Settings are those of the slides: single clusters and Ω, otherwise defaults. Ours shows the same kind of
-# picture, for wines. No wine is torn, so that inner and outer approximations are the same. EVCLUS has outliers;
-# several of them lie among the others in this plane, because they are far out in directions that it does not
-# show.
+# The parameters are those of the slides: single clusters and Ω, otherwise defaults. For the Wine data, the figure
+# is similar to that of the slides. No sample is torn, so the inner and outer approximations are equal. Some
+# outliers of EVCLUS are among the other samples in this plane, because they are remote in other directions.
 
 X, y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)
@@ -142,7 +144,7 @@ models = {
     "ECM": ECM(n_clusters=3, focal_sets="simple", alpha=1, beta=2, random_state=0).fit(
         X
     ),
-    "EVCLUS": EVCLUS(n_clusters=3, d0_quantile=0.9, random_state=0).fit(X),
+    "EVCLUS": EVCLUS(n_clusters=3, d0=Quantile(0.9), random_state=0).fit(X),
 }
 figure, grid = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained", sharey=True)
 for axes, (name, model) in zip(grid, models.items(), strict=True):

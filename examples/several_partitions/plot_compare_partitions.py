@@ -1,11 +1,10 @@
 """
-Hard, probabilistic and rough partitions on one map
-===================================================
+Comparing hard, probabilistic and rough partitions
+==================================================
 
-Every kind of partition becomes a credal partition, so all kinds can be compared. One minus the credal Rand
-index is a distance, and distances can be drawn as a map. A second picture asks of each partition how often it
-contradicts the truth, and how much it leaves open.
-"""
+All kinds of partitions can be converted to credal partitions, and then compared. One minus the credal Rand index
+is a distance, so partitions can be shown as a map. A second figure shows how often each partition contradicts the
+true classes, and its nonspecificity."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,9 +19,9 @@ from evlearn.plotting import DominanceDisplay, PartitionMapDisplay
 X, truth = make_fourclass(300, random_state=0)
 
 # %%
-# A rough partition from intervals of probabilities: the mixture is fitted to twenty resamples of the data,
-# starting at the same means so that clusters keep their numbers. A cluster remains a candidate for an
-# sample if its largest probability is not below the smallest probability of any other.
+# Create a rough partition from intervals of probabilities: the mixture is fitted to 20 bootstrap samples, starting
+# from the same means so that the clusters keep their numbers. A cluster remains a candidate for a sample if its
+# largest probability is not below the smallest probability of any other cluster.
 
 mixture = GaussianMixture(4, covariance_type="spherical", random_state=0).fit(X)
 random = np.random.default_rng(0)
@@ -38,7 +37,7 @@ smallest, largest = np.min(probabilities, axis=0), np.max(probabilities, axis=0)
 candidates = largest >= smallest.max(axis=1, keepdims=True)
 
 # %%
-# Labels and probabilities can be given as they are; the rough partition is a table of candidates.
+# Labels and probabilities can be passed directly; the rough partition is a table of candidates.
 
 partitions = {
     "truth": truth,
@@ -54,22 +53,23 @@ comparison = compare_partitions(partitions, truth)
 print(comparison)
 
 # %%
-# On the map, the three readings of one mixture stand in line: labels, probabilities, and sets of
-# candidates, which say less and less. The darker a point, the more is left open.
+# On the map, the 3 versions of the mixture are on a line: labels, probabilities and sets of candidates, with
+# increasing nonspecificity. Darker points have a higher nonspecificity.
 
 PartitionMapDisplay.from_comparison(comparison)
 plt.show()
 
 # %%
-# In the second picture the upper left corner is best: never in contradiction with the truth, and nothing left
-# open. The rough partition contradicts the truth least and pays with nonspecificity. Probabilities look worse than
-# labels: where they are shared between two clusters, the shares conflict with the truth, while mass on the set of
-# both clusters only leaves something open.
+# In the second figure, the upper left corner is best: no contradictions with the true classes, and no
+# nonspecificity. The rough partition has the fewest contradictions and the highest nonspecificity. Probabilities
+# are worse than labels: if they are divided between 2 clusters, both shares conflict with the true classes,
+# whereas mass on the set of both clusters is only nonspecific.
 
 partitions["mixture, probabilities"] = CredalPartition.from_fuzzy(
     mixture.predict_proba(X)
 )
 DominanceDisplay.from_partitions(
-    {name: one for name, one in partitions.items() if name != "truth"}, truth
+    {name: partition for name, partition in partitions.items() if name != "truth"},
+    truth,
 )
 plt.show()

@@ -1,10 +1,10 @@
 """
-Saying much, or saying nothing wrong
-====================================
+Consistency and nonspecificity of partitions
+============================================
 
-A partition may be wrong, or leave open what it does not know. Two numbers measure both: consistency with
-the true classes, which falls with every pair of samples that is said wrongly, and nonspecificity, which grows with
-every pair of which nothing is said. `~evlearn.plotting.DominanceDisplay` draws one against the other.
+Partitions differ in their errors and in their imprecision. They are measured by the consistency with the true
+classes, which decreases with each pair of samples that contradicts them, and by the nonspecificity, which
+increases with each pair of unknown relation. `~evlearn.plotting.DominanceDisplay` shows both.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,8 @@ from evlearn.plotting import DominanceDisplay
 X, truth = make_fourclass(300, random_state=0)
 
 # %%
-# Partitions of all kinds: hard ones, probabilities, credal ones, and rough ones made of these, which keep for each
-# sample the set of clusters that it may belong to.
+# Compute partitions of all kinds: hard, probabilistic, credal and rough ones. Rough partitions are derived from
+# credal ones, and contain the set of possible clusters for each sample.
 
 ecm = ECM(n_clusters=4, random_state=0).fit(X).credal_partition_
 ccm = CCM(n_clusters=4, random_state=0).fit(X).credal_partition_
@@ -41,9 +41,9 @@ display = DominanceDisplay.from_partitions(partitions, truth)
 plt.show()
 
 # %%
-# A partition is dominated if another one is more consistent and leaves less open. Those that are not are on the
-# dashed line: among them one has to choose between saying much and saying nothing wrong. Which of them is best
-# depends on what a wrong statement costs.
+# A partition is dominated if another one is more consistent and less nonspecific. The other partitions are on the
+# dashed line: they are different compromises between precision and errors, and the choice between them depends on
+# the costs of errors.
 
 [
     name

@@ -1,12 +1,11 @@
 """
-Several clusterings, one answer
-===============================
+Combining several partitions
+============================
 
-Three methods give three partitions of the same samples. Which samples do they agree about? Clusters have other
-numbers in each of them, but "are these two in the same cluster?" has an answer in all. `~evlearn.ensemble`
-combines these answers, and finds the credal partition that gives them again. Where the methods agree it is sure;
-where they do not, it is torn.
-"""
+Three methods result in 3 partitions of the same samples. Their clusters have different numbers, but they can be
+compared by pairs of samples, which are in the same cluster or not. `~evlearn.ensemble` combines the information
+about pairs, and computes a credal partition that represents it. Samples are sure if the methods agree, and torn
+otherwise."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,22 +30,22 @@ labels = {
 figure, grid = plt.subplots(
     1, 3, figsize=(10, 3.6), layout="constrained", sharex=True, sharey=True
 )
-for axes, (name, found) in zip(grid, labels.items(), strict=True):
-    for cluster, colour in zip(
+for axes, (name, predictions) in zip(grid, labels.items(), strict=True):
+    for cluster, color in zip(
         range(4), ("#0072B2", "#E69F00", "#009E73", "#CC79A7"), strict=True
     ):
-        axes.scatter(*X[found == cluster].T, s=9, color=colour, linewidths=0)
+        axes.scatter(*X[predictions == cluster].T, s=9, color=color, linewidths=0)
     axes.set(title=name, aspect="equal", xticks=[], yticks=[])
 plt.show()
 
 # %%
-# Three ways to combine
-# ---------------------
+# Combination rules
+# -----------------
 #
-# With "average" every method has a vote, and what most of them say wins. With "dubois_prade" nothing is known
-# about a pair as soon as two methods contradict each other: the most careful. The third, "dempster", takes methods
-# for independent pieces of evidence. Sure labels that contradict each other leave it without an answer, and the
-# votes decide.
+# With "average", each method has a vote, and the majority wins. With "dubois_prade", the most cautious rule, the
+# relation of a pair is unknown if 2 methods contradict each other. The third rule, "dempster", treats the methods
+# as independent sources of evidence. For hard labels that contradict each other, it is undefined and replaced by
+# the votes.
 
 combined = {
     rule: combine_partitions(list(labels.values()), rule=rule, random_state=0)
@@ -59,7 +58,8 @@ for axes, (rule, partition) in zip(grid, combined.items(), strict=True):
 plt.show()
 
 # %%
-# Are they better than their members? A map shows who resembles whom: Ward's partition is the odd one out.
+# Compare the combinations with the single partitions. The map shows their similarities: Ward's partition differs
+# from all others.
 
 comparison = compare_partitions({**labels, **combined}, y)
 print(comparison)
@@ -67,8 +67,8 @@ PartitionMapDisplay.from_comparison(comparison)
 plt.show()
 
 # %%
-# And against the true classes: the careful combination contradicts them less often than any of its members, and
-# pays for it with what it leaves open.
+# Compared with the true classes, the cautious combination has fewer contradictions than all single partitions, and
+# a higher nonspecificity.
 
 DominanceDisplay.from_partitions({**labels, **combined}, y)
 plt.show()
@@ -77,8 +77,8 @@ plt.show()
 # As an estimator
 # ---------------
 #
-# `~evlearn.ensemble.CredalEnsemble` takes unfitted clusterers, fits them, and predicts for new samples, if all of
-# its members can.
+# `~evlearn.ensemble.CredalEnsemble` fits clusterers and combines their partitions. It predicts masses of new
+# samples if all clusterers support predictions.
 
 ensemble = CredalEnsemble(
     [KMeans(4, n_init=5), GaussianMixture(4), KMeans(5, n_init=5)], random_state=0

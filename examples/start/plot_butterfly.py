@@ -1,12 +1,12 @@
 """
-The butterfly: sure, torn, outlier
-==================================
+Credal partition of the butterfly data
+======================================
 
-Twelve samples show what a credal partition can say. Two wings are clusters. Sample 6 lies between them and
-sample 12 far from both. A hard partition has to put both somewhere; a credal partition says what is the
-matter with them.
+These 12 samples show the possibilities of a credal partition. The 2 wings are clusters. Sample 6 lies between
+them, and sample 12 is far away from both. A hard partition has to assign both to a cluster; a credal partition
+describes their uncertainty.
 
-The masses are those that :cite:t:`denoeux2021nnevclus` publishes in Table 1 (found by EVCLUS).
+The masses are those of Table 1 in :cite:t:`denoeux2021nnevclus`, computed by EVCLUS.
 """
 
 import matplotlib.pyplot as plt
@@ -33,7 +33,7 @@ published = np.array(
         [0.970, 0.030, 0.000, 0.00],
     ]
 )
-# The table is rounded to two digits, so rows miss one by a little.
+# The values of the table are rounded to 2 digits, so the sums of the rows differ slightly from 1.
 masses = published / published.sum(axis=1, keepdims=True)
 
 butterfly = load_butterfly()
@@ -43,19 +43,19 @@ partition = CredalPartition(
 partition.summary()
 
 # %%
-# Every sample gets a verdict. With more than half of its belief in one wing it is sure; the default asks for
-# 0.6. With half of its mass on the empty set it is an outlier.
+# Each sample has a verdict. Here a sample is sure if its belief in one wing is more than 0.5; the default is 0.6.
+# With more than half of its mass on the empty set, it is an outlier.
 
 verdict = partition.verdict(level=0.5)
-groups = {  # name: (samples, colour, marker); colours of Okabe and Ito
+groups = {  # name: (samples, color, marker); colors of Okabe and Ito
     "sure: left": (verdict.sure & verdict.candidates[:, 1], "#0072B2", "o"),
     "sure: right": (verdict.sure & verdict.candidates[:, 0], "#D55E00", "s"),
     "torn between both": (verdict.torn, "#009E73", "D"),
     "outlier": (verdict.outlier, "#000000", "X"),
 }
 figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
-for name, (chosen, colour, marker) in groups.items():
-    axes.scatter(*butterfly.data[chosen].T, s=90, c=colour, marker=marker, label=name)
+for name, (chosen, color, marker) in groups.items():
+    axes.scatter(*butterfly.data[chosen].T, s=90, c=color, marker=marker, label=name)
 for number, point in zip(butterfly.sample_names, butterfly.data, strict=True):
     axes.annotate(number, point, xytext=(7, 6), textcoords="offset points")
 axes.set(
@@ -63,16 +63,16 @@ axes.set(
     ylabel="$x_2$",
     xlim=(-6.5, 11.5),
     ylim=(-3.5, 11.5),
-    title="What the partition says",
+    title="Verdicts of the partition",
 )
 axes.legend(loc="upper left", frameon=False)
 plt.show()
 
 # %%
-# The masses behind it. Mass moves from *left* over *both* to *right* along the butterfly; only sample 12
-# has nearly all of it on the empty set, ∅.
+# The mass moves from *left* over *both* to *right* along the butterfly; only sample 12 has nearly all its mass on
+# the empty set ∅.
 
-colours = {"∅": "#000000", "{right}": "#D55E00", "{left}": "#0072B2", "Ω": "#009E73"}
+colors = {"∅": "#000000", "{right}": "#D55E00", "{left}": "#0072B2", "Ω": "#009E73"}
 figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
 bottom = np.zeros(len(partition))
 for label in ("{left}", "Ω", "{right}", "∅"):
@@ -82,7 +82,7 @@ for label in ("{left}", "Ω", "{right}", "∅"):
         partition.sample_names,
         column,
         bottom=bottom,
-        color=colours[label],
+        color=colors[label],
         edgecolor="white",
         label=name,
     )
@@ -91,12 +91,12 @@ axes.set(
     xlabel="sample",
     ylabel="mass",
     ylim=(0, 1),
-    title="One mass function for each sample",
+    title="One mass function per sample",
 )
 axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
 plt.show()
 
 # %%
-# The same as a table, with the most plausible cluster of each sample.
+# The same masses as a table, with the most plausible cluster of each sample.
 
 partition.to_frame().round(2)

@@ -1,9 +1,9 @@
 """
-What are these clusters?
-========================
+Explaining clusters
+===================
 
-178 Italian wines in three clusters: what makes each of them different, in the units of the laboratory, and why
-some wines are torn between two.
+We cluster 178 Italian wines into 3 clusters, and explain the differences between the clusters in the original
+units, and why some wines are torn between 2 clusters.
 """
 
 import matplotlib.pyplot as plt
@@ -20,18 +20,18 @@ model = make_pipeline(StandardScaler(), CCM(3, random_state=0)).fit(wines)
 print(explain_clusters(model, wines))
 
 # %%
-# Whoever reads that knows what to call them. Names go into all sentences.
+# After reading this explanation, the clusters can be named. The names are used in all descriptions.
 names = ["strong", "tannic", "light"]
 explanation = explain_clusters(model, wines, cluster_names=names)
 torn = explanation.torn[0]
 print(torn)
 
 # %%
-# The two columns that speak for each cluster of that wine, and the wine itself.
+# Plot the 2 columns that support each cluster of that wine, and the wine itself.
 verdict = explanation.verdict
 for k, name in enumerate(names):
-    own = verdict.candidates[:, k] & verdict.sure
-    plt.scatter(wines["malic_acid"][own], wines["hue"][own], label=name, s=20)
+    members = verdict.candidates[:, k] & verdict.sure
+    plt.scatter(wines["malic_acid"][members], wines["hue"][members], label=name, s=20)
 plt.scatter(
     wines["malic_acid"][verdict.torn],
     wines["hue"][verdict.torn],
@@ -47,7 +47,7 @@ plt.legend(title="cluster")
 plt.show()
 
 # %%
-# A row for each wine that a person should taste.
+# Print one row for each wine that should be reviewed.
 print(
     explanation.to_frame("samples")[["sample", "candidates", "doubt"]]
     .round(2)

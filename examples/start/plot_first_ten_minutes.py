@@ -2,8 +2,8 @@
 The first ten minutes
 =====================
 
-The Iris data with a typing error, clustered with `~evlearn.cluster.CCM`. The page :doc:`/guide/first_ten_minutes` explains it step by
-step.
+This example clusters the Iris data with a typo by `~evlearn.cluster.CCM`. The page :doc:`/guide/first_ten_minutes`
+explains it step by step.
 """
 
 import matplotlib.pyplot as plt
@@ -13,15 +13,14 @@ from evlearn.cluster import CCM
 from evlearn.plotting import CredalPartitionDisplay
 
 X = load_iris(as_frame=True).data
-X.iloc[0, 0] = 1.5  # and not 5.1
+X.iloc[0, 0] = 1.5  # instead of 5.1
 model = CCM(n_clusters=3, random_state=0).fit(X)
 print(model.credal_partition_.summary())
 
 # %%
-# Filled markers are sure, rings torn, crosses outliers. The plane is that of the first two principal
-# components.
+# Filled markers are sure, rings torn, and crosses outliers. The plane is that of the first 2 principal components.
 
 figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
 CredalPartitionDisplay.from_estimator(model, X, ax=axes)
-axes.set_title("150 irises")
+axes.set_title("Iris data with a typo")
 plt.show()

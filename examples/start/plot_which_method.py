@@ -1,9 +1,9 @@
 """
-Which method?
-=============
+Choosing a method
+=================
 
-A few questions lead from your data to a method. :doc:`/guide/which_method` has the same as a table, with
-reasons and costs.
+A few questions lead from your data to a method. :doc:`/guide/which_method` contains the same information as a
+table, with reasons and costs.
 """
 
 import matplotlib.pyplot as plt
@@ -11,10 +11,10 @@ import matplotlib.pyplot as plt
 QUESTION, METHOD = "#F2F2F2", "#CFE8F7"
 
 
-def box(axes, place, text, colour):
-    shape = "round,pad=0.6" if colour == QUESTION else "square,pad=0.6"
-    frame = {"boxstyle": shape, "facecolor": colour, "edgecolor": "0.3"}
-    return axes.text(*place, text, ha="center", va="center", fontsize=11, bbox=frame)
+def box(axes, position, text, color):
+    shape = "round,pad=0.6" if color == QUESTION else "square,pad=0.6"
+    frame = {"boxstyle": shape, "facecolor": color, "edgecolor": "0.3"}
+    return axes.text(*position, text, ha="center", va="center", fontsize=11, bbox=frame)
 
 
 def arrow(axes, start, end, answer):
@@ -40,7 +40,7 @@ def arrow(axes, start, end, answer):
 
 
 # %%
-# Questions go down on the left, from the first to the last. Methods are blue.
+# The questions are on the left, from top to bottom. Methods are blue.
 
 steps = [
     (
@@ -50,12 +50,17 @@ steps = [
         "RECM if clusters are compact,\nEVCLUS otherwise",
     ),
     (
-        "Are clusters bent,\nor of any shape?",
+        "Are clusters curved,\nor of any shape?",
         "yes",
         "no",
         "EVCLUS with constraints, or with\na dissimilarity that follows the shape",
     ),
-    ("Do you know that some pairs\nbelong together, or do not?", "yes", "no", "CECM"),
+    (
+        "Do you know that some pairs\nare in the same cluster or not?",
+        "yes",
+        "no",
+        "CECM",
+    ),
     (
         "Are clusters ellipsoids, and\nmust doubt be calibrated?",
         "yes",
@@ -66,13 +71,13 @@ steps = [
         "Do you know some labels, or\nare rows images or signals?",
         "yes",
         "no",
-        "NNEVCLUS, with any network\nof PyTorch",
+        "NNEVCLUS, with any PyTorch\nnetwork",
     ),
     (
         "Do you know how many\nclusters there are?",
         "no",
         "yes",
-        "delta_bel suggests a number,\nBPEC takes it at once",
+        "belief_peaks suggests a number,\nBPEC uses it directly",
     ),
     ("Do you want evidential\nc-means as in the papers?", "yes", "no", "ECM"),
 ]
@@ -84,13 +89,13 @@ questions = [
     for number, step in enumerate(steps)
 ]
 questions.append(
-    box(axes, (5, 10 - 2 * len(steps)), "CCM,\nthe one to try first", METHOD)
+    box(axes, (5, 10 - 2 * len(steps)), "CCM,\nthe method to try first", METHOD)
 )
-for number, (_, aside, onward, method) in enumerate(steps):
+for number, (_, answer, next_answer, method) in enumerate(steps):
     arrow(
-        axes, questions[number], box(axes, (9, 10 - 2 * number), method, METHOD), aside
+        axes, questions[number], box(axes, (9, 10 - 2 * number), method, METHOD), answer
     )
-    arrow(axes, questions[number], questions[number + 1], onward)
+    arrow(axes, questions[number], questions[number + 1], next_answer)
 box(
     axes,
     (9, 10 - 2 * len(steps)),

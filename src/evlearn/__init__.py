@@ -8,9 +8,11 @@ from evlearn.partition import CredalPartition
 __all__ = [
     "CredalPartition",
     "Progress",
+    "RowDataset",
     "__version__",
     "decide",
     "load_model",
+    "open_dataset",
     "predict_mass",
     "predict_set",
     "report",
@@ -20,11 +22,10 @@ __all__ = [
     "watching",
 ]
 
-# Looked up when somebody asks for them, so that `import evlearn` loads neither scikit-learn nor an extra.
+# Loaded on first access, so that `import evlearn` loads neither scikit-learn nor an extra.
 _PACKAGES = (
     "active",
     "belief",
-    "blocks",
     "classify",
     "cluster",
     "conformal",
@@ -43,22 +44,23 @@ _PACKAGES = (
     "preprocessing",
 )
 _FUNCTIONS = {
-    "report": "reporting",
-    "save_model": "model_files",
+    "Progress": "utils.progress",
+    "RowDataset": "blocks",
+    "decide": "partition.predictions",
     "load_model": "model_files",
+    "open_dataset": "blocks",
     "predict_mass": "partition.predictions",
     "predict_set": "partition.predictions",
-    "decide": "partition.predictions",
-    "Progress": "utils.progress",
+    "report": "reporting",
+    "save_model": "model_files",
     "to_onnx": "model_onnx",
     "to_sql": "model_sql",
     "watching": "utils.progress",
 }
 
-if TYPE_CHECKING:  # the same names, for those who read and do not run
+if TYPE_CHECKING:
     from evlearn import active as active
     from evlearn import belief as belief
-    from evlearn import blocks as blocks
     from evlearn import classify as classify
     from evlearn import cluster as cluster
     from evlearn import conformal as conformal
@@ -75,6 +77,7 @@ if TYPE_CHECKING:  # the same names, for those who read and do not run
     from evlearn import partition as partition
     from evlearn import plotting as plotting
     from evlearn import preprocessing as preprocessing
+    from evlearn.blocks import RowDataset, open_dataset
     from evlearn.model_files import load_model, save_model
     from evlearn.model_onnx import to_onnx
     from evlearn.model_sql import to_sql
@@ -91,13 +94,15 @@ else:
         if name in _PACKAGES:
             try:
                 return importlib.import_module(f"evlearn.{name}")
-            except ImportError as error:  # an extra is missing: the text says which; `hasattr` and `help` go on
+            except ImportError as error:  # A missing extra: the message names it; `hasattr` and `help` still work.
                 raise AttributeError(str(error)) from error
         if name == "__version__":
             from importlib.metadata import version
 
             return version("evidential-learn")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from evlearn.utils.misplaced import missing_attribute
+
+        raise missing_attribute(name, _PACKAGES)
 
 
 def __dir__() -> list[str]:

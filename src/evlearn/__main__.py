@@ -1,4 +1,4 @@
-"""``python -m evlearn`` is the command ``evlearn``."""
+"""Entry point of ``python -m evlearn``, which is the same as the command ``evlearn``."""
 
 import sys
 

@@ -1,17 +1,17 @@
-"""The warnings of evlearn."""
+"""Warnings of evidential-learn."""
 
 
 class CollapseWarning(UserWarning):
-    """A fit has found less than it was asked for: clusters that coincide, are empty, or are not there at all.
+    """A fit found less than requested: clusters that coincide, are empty, or were not found.
 
-    Catch it, or make it an error, with the tools of the `warnings` module.
+    Catch it, or turn it into an error, with the `warnings` module.
     """
 
 
 class ScaleWarning(UserWarning):
-    """Columns of a table are in units so different that some of them hardly count in distances.
+    """Columns of a table have such different scales that some hardly affect distances.
 
-    Catch it, or make it an error, with the tools of the `warnings` module.
+    Catch it, or turn it into an error, with the `warnings` module.
     """
 
 

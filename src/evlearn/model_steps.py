@@ -1,4 +1,4 @@
-"""A pipeline as its scaler and its last step: what can be written for engines that have no Python."""
+"""Split of a pipeline into its scaler and its last step, for export to engines without Python."""
 
 from typing import Any, NamedTuple
 
@@ -11,12 +11,12 @@ from evlearn.utils.typing import FloatArray
 
 
 class Affine(NamedTuple):
-    """What a scaler does to features: ``(x - shift) / size``.
+    """The transformation of a scaler: ``(x - shift) / size``.
 
     Attributes
     ----------
     shift, size : ndarray of shape (n_features,)
-        What is subtracted, and what is divided by.
+        Subtrahend and divisor of each feature.
     """
 
     shift: FloatArray
@@ -24,17 +24,17 @@ class Affine(NamedTuple):
 
 
 def scaler_and_last(estimator: Any, function: str) -> tuple[Affine | None, Any]:
-    """The scaler before the last step, if there is one, and the last step; `function` refuses anything else."""
-    estimator = getattr(estimator, "best_estimator_", estimator)  # of a search over parameters
+    """Return the scaler before the last step, or None, and the last step; `function` is named in errors."""
+    estimator = getattr(estimator, "best_estimator_", estimator)  # a parameter search
     check_is_fitted(estimator)
     steps = [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
     steps = [step for step in steps if step is not None and not (isinstance(step, str) and step == "passthrough")]
     *before, last = steps
-    if len(before) > 1 or not all(isinstance(one, StandardScaler) for one in before):
+    if len(before) > 1 or not all(isinstance(step, StandardScaler) for step in before):
         raise ValueError(
-            f"{function} writes a StandardScaler before the last step and nothing else, got "
-            f"{', '.join(type(one).__name__ for one in before)}; put what these make into a table of its own, and "
-            "give the last step alone."
+            f"{function} supports only a StandardScaler before the last step, got "
+            f"{', '.join(type(step).__name__ for step in before)}; write the transformed data to a table, and "
+            "pass only the last step."
         )
     if getattr(last, "_lacks_evidence", False):
         raise ValueError(

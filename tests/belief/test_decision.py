@@ -27,9 +27,9 @@ def test_expected_losses_follow_their_definitions(problem):
     focal_sets, masses, loss = problem
     for criterion, summary in (("pessimistic", np.max), ("optimistic", np.min), ("pignistic", np.mean)):
         by_hand = np.zeros((len(masses), loss.shape[1]))
-        for k, one in enumerate(focal_sets):
-            if one:
-                by_hand += masses[:, [k]] * summary(loss[list(one)], axis=0)
+        for k, subset in enumerate(focal_sets):
+            if subset:
+                by_hand += masses[:, [k]] * summary(loss[list(subset)], axis=0)
         np.testing.assert_allclose(
             bf.expected_loss(masses, focal_sets, loss, criterion=criterion), by_hand, atol=1e-12
         )
@@ -45,13 +45,13 @@ def test_lower_expectation_is_below_every_other_and_upper_above(problem):
     low = bf.expected_loss(masses, focal_sets, loss, criterion="optimistic")
     high = bf.expected_loss(masses, focal_sets, loss, criterion="pessimistic")
     for criterion in ("pignistic", "hurwicz"):
-        between = bf.expected_loss(masses, focal_sets, loss, criterion=criterion, rho=0.3)
-        assert (low <= between + 1e-12).all()
-        assert (between <= high + 1e-12).all()
+        losses = bf.expected_loss(masses, focal_sets, loss, criterion=criterion, rho=0.3)
+        assert (low <= losses + 1e-12).all()
+        assert (losses <= high + 1e-12).all()
 
 
 @given(problems(), st.floats(0, 1))
-def test_hurwicz_lies_between_with_the_weight_asked_for(problem, rho):
+def test_hurwicz_is_a_weighted_mean_of_both_expectations(problem, rho):
     focal_sets, masses, loss = problem
     low = bf.expected_loss(masses, focal_sets, loss, criterion="optimistic")
     high = bf.expected_loss(masses, focal_sets, loss, criterion="pessimistic")
@@ -162,15 +162,15 @@ def test_more_forgiving_utilities_never_choose_smaller_sets(problem):
         assert (smaller <= larger).all()
 
 
-def test_what_is_on_the_empty_set_does_not_count():
+def test_mass_on_the_empty_set_does_not_count():
     focal_sets = FocalSets.full(2)
     for criterion in CRITERIA:
         plain = bf.expected_loss([0, 0.5, 0.25, 0.25], focal_sets, criterion=criterion)
         tainted = bf.expected_loss([0.5, 0.25, 0.125, 0.125], focal_sets, criterion=criterion)
         np.testing.assert_allclose(plain, tainted)
-        nothing = bf.expected_loss([1, 0, 0, 0], focal_sets, criterion=criterion)
+        contradictory = bf.expected_loss([1, 0, 0, 0], focal_sets, criterion=criterion)
         vacuous = bf.expected_loss([0, 0, 0, 1], focal_sets, criterion=criterion)
-        np.testing.assert_allclose(nothing, vacuous)
+        np.testing.assert_allclose(contradictory, vacuous)
 
 
 @pytest.mark.parametrize(
@@ -181,10 +181,10 @@ def test_what_is_on_the_empty_set_does_not_count():
         (lambda: bf.decide([0, 1, 0], FocalSets.singletons(2), np.eye(4)), r"loss must be .* 2 rows.*\(4, 4\)"),
         (lambda: bf.decide([1, 0, 0], FocalSets.singletons(2)), "counts as vacuous.*with_omega"),
         (lambda: bf.partial_assignment([0, 1, 0], FocalSets.singletons(2), utility="u50"), "utility must be"),
-        (lambda: bf.partial_assignment(np.eye(12)[1], FocalSets.singletons(11)), "give the sets to choose from"),
+        (lambda: bf.partial_assignment(np.eye(12)[1], FocalSets.singletons(11)), "pass the sets to choose from"),
     ],
 )
-def test_errors_say_what_to_do(call, message):
+def test_errors_contain_a_remedy(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -200,7 +200,7 @@ def test_acts_may_be_given_for_large_frames():
 @pytest.mark.parametrize(
     "change", [(1e-15, 0), (1e-60, 0), (1e60, 0), (1e300, 0), (1e-15, -1e-15), (1, 1e14), (1, -1e14)]
 )
-def test_what_dominates_what_depends_on_neither_unit_nor_origin_of_the_losses(dtype, change):
+def test_dominance_depends_on_neither_unit_nor_origin_of_the_losses(dtype, change):
     unit, origin = change
     masses = np.array([[0, 0.7, 0.2, 0.1], [0, 0.3, 0.3, 0.4], [0.5, 0.1, 0.1, 0.3]], dtype=dtype)
     losses = np.array([[0, 1, 0.25, 2], [1, 0, 0.25, 2]])

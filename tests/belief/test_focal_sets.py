@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evlearn.belief import FocalSets, arrange
+from evlearn.belief import FocalSets, reorder_masses
 from strategies import families
 
 
@@ -17,13 +17,13 @@ def test_sets_are_ordered_by_size_then_lexicographically_with_the_empty_set_firs
 
 @given(families())
 def test_order_is_by_size_and_then_lexicographic_for_every_family(focal_sets):
-    assert list(focal_sets) == sorted(set(focal_sets), key=lambda one: (len(one), one))
+    assert list(focal_sets) == sorted(set(focal_sets), key=lambda subset: (len(subset), subset))
 
 
 @pytest.mark.parametrize("c", [2, 3, 4, 5])
-def test_named_families_hold_the_sets_that_r_lists(reference, c):
+def test_named_families_contain_the_sets_of_r(reference, c):
     arrays = reference("makeF").arrays
-    made = {
+    families_of_r = {
         f"c{c}_full_Omega_int": FocalSets.full(c),
         f"c{c}_simple_Omega_int": FocalSets.simple(c),
         f"c{c}_simple_noOmega_int": FocalSets.singletons(c),
@@ -31,16 +31,16 @@ def test_named_families_hold_the_sets_that_r_lists(reference, c):
         f"c{c}_pairs_noOmega_int": FocalSets.pairs(c, include_omega=False),
     }
     if c == 4:
-        made["c4_pairs_sel_12_13_Omega_int"] = FocalSets.pairs(4, [(0, 1), (0, 2)])
-        made["c4_pairs_sel_12_13_noOmega_int"] = FocalSets.pairs(4, [(0, 1), (0, 2)], include_omega=False)
-    for name, focal_sets in made.items():
+        families_of_r["c4_pairs_sel_12_13_Omega_int"] = FocalSets.pairs(4, [(0, 1), (0, 2)])
+        families_of_r["c4_pairs_sel_12_13_noOmega_int"] = FocalSets.pairs(4, [(0, 1), (0, 2)], include_omega=False)
+    for name, focal_sets in families_of_r.items():
         table = arrays[name]
         assert FocalSets.from_membership(table) == focal_sets, name
-        if "full" not in name:  # R counts in binary there
+        if "full" not in name:  # R orders full families by binary codes
             np.testing.assert_array_equal(focal_sets.membership, table, err_msg=name)
 
 
-def test_no_set_is_listed_twice_on_small_frames():
+def test_families_of_small_frames_have_no_duplicates():
     assert list(FocalSets.pairs(2)) == [(), (0,), (1,), (0, 1)]
     assert list(FocalSets.simple(1)) == [(), (0,)]
     assert list(FocalSets([(1, 0), (0, 1), ()], 2)) == [(), (0, 1)]
@@ -48,7 +48,7 @@ def test_no_set_is_listed_twice_on_small_frames():
 
 def test_structure_matrices_follow_their_definitions():
     sets = FocalSets.full(3)
-    as_sets = [set(one) for one in sets]
+    as_sets = [set(subset) for subset in sets]
     for k, a in enumerate(as_sets):
         for j, b in enumerate(as_sets):
             assert sets.conflict_matrix[k, j] == (not a & b)
@@ -74,22 +74,22 @@ def test_structure_matrices_cannot_be_changed():
 
 @given(families())
 def test_index_finds_every_set_and_positions_agree(focal_sets):
-    assert [focal_sets.index(one) for one in focal_sets] == list(range(len(focal_sets)))
+    assert [focal_sets.index(subset) for subset in focal_sets] == list(range(len(focal_sets)))
     np.testing.assert_array_equal(focal_sets.positions(focal_sets.membership), np.arange(len(focal_sets)))
-    assert all(one in focal_sets for one in focal_sets)
+    assert all(subset in focal_sets for subset in focal_sets)
 
 
 @given(families(), st.sampled_from(["intersection", "union"]))
 def test_closure_is_the_smallest_closed_family(focal_sets, operation):
     closed = focal_sets.closure(operation)
     combine = frozenset.__and__ if operation == "intersection" else frozenset.__or__
-    expected = {frozenset(one) for one in focal_sets}
+    expected = {frozenset(subset) for subset in focal_sets}
     while True:
         larger = expected | {combine(a, b) for a in expected for b in expected}
         if larger == expected:
             break
         expected = larger
-    assert {frozenset(one) for one in closed} == expected
+    assert {frozenset(subset) for subset in closed} == expected
     gap = closed.intersection_gap if operation == "intersection" else closed.union_gap
     assert gap is None
     gap = focal_sets.intersection_gap if operation == "intersection" else focal_sets.union_gap
@@ -98,8 +98,8 @@ def test_closure_is_the_smallest_closed_family(focal_sets, operation):
 
 def test_sets_may_be_written_by_name_number_or_text():
     sets = FocalSets.full(["a", "b", "c"])
-    same = [("a", "c"), (0, 2), "a,c", "{c, a}", ["c", 0], range(0, 3, 2)]
-    assert len({sets.index(one) for one in same}) == 1
+    notations = [("a", "c"), (0, 2), "a,c", "{c, a}", ["c", 0], range(0, 3, 2)]
+    assert len({sets.index(subset) for subset in notations}) == 1
     assert sets.index("") == sets.index("∅") == sets.index(()) == 0
     assert sets.index("Ω") == sets.index("a,b,c") == len(sets) - 1
     assert FocalSets.full(3).index("0,2") == FocalSets.full(3).index((0, 2))
@@ -127,17 +127,17 @@ def test_with_omega_adds_the_frame_once():
     assert not FocalSets.singletons(3).has_omega
 
 
-def test_singleton_positions_say_which_are_missing():
+def test_singleton_positions_are_negative_for_missing_sets():
     np.testing.assert_array_equal(FocalSets([(2,), (0, 1)], 3).singleton_positions, [-1, -1, 1])
 
 
-def test_arrange_accepts_r_order_and_adds_the_empty_set():
+def test_reorder_masses_accepts_r_order_and_adds_the_empty_set():
     binary = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])[::-1]
-    masses, focal_sets = arrange(np.array([[1, 2, 3, 4]], dtype=np.float32), binary, 2)
+    masses, focal_sets = reorder_masses(np.array([[1, 2, 3, 4]], dtype=np.float32), binary, 2)
     assert focal_sets == FocalSets.full(2)
     assert masses.dtype == np.float32
     np.testing.assert_array_equal(masses, [[4, 3, 2, 1]])
-    masses, focal_sets = arrange([[1, 0]], [("b",), ("a",)], ["a", "b"])
+    masses, focal_sets = reorder_masses([[1, 0]], [("b",), ("a",)], ["a", "b"])
     assert focal_sets.labels == ("∅", "{a}", "{b}")
     np.testing.assert_array_equal(masses, [[0, 0, 1]])
 
@@ -154,29 +154,29 @@ def test_arrange_accepts_r_order_and_adds_the_empty_set():
         (lambda: FocalSets.full(["a", "a"]), "names must be different"),
         (lambda: FocalSets(["a,b"], ["a,b", "c"]), r"element 'a'.*named \"a,b\", c"),
         (lambda: FocalSets(['"\\x"'], ["a"]), "not a JSON string"),
-        (lambda: FocalSets.pairs(3, [(0, 0)]), "pairs must hold sets of two"),
+        (lambda: FocalSets.pairs(3, [(0, 0)]), "pairs must be sets of 2"),
         (lambda: FocalSets.from_membership([[0, 2]]), "zeros and ones"),
         (lambda: FocalSets.from_membership([[0, 1]], 3), "2 columns but frame has 3"),
-        (lambda: FocalSets.simple(3).index((0, 1)), r"\{0,1\} is not among the 5 focal sets.*with_sets"),
+        (lambda: FocalSets.simple(3).index((0, 1)), r"\{0,1\} is not one of the 5 focal sets.*with_sets"),
         (lambda: FocalSets.simple(3).closure("sum"), "operation must be 'intersection' or 'union', got 'sum'"),
         (lambda: FocalSets.full(17).conflict_matrix, "does not fit in memory"),
-        (lambda: FocalSets.full(2).subset_matrix(FocalSets.full(3)), "share a frame"),
-        (lambda: arrange([[1, 0, 0]], [(0,)], 2), "3 columns but sets lists 1"),
-        (lambda: arrange([[1, 0]], [(0,), (0,)], 2), "lists a set twice"),
+        (lambda: FocalSets.full(2).subset_matrix(FocalSets.full(3)), "must have the same frame"),
+        (lambda: reorder_masses([[1, 0, 0]], [(0,)], 2), "3 columns, but sets has 1"),
+        (lambda: reorder_masses([[1, 0]], [(0,), (0,)], 2), "contains a set twice"),
     ],
 )
-def test_errors_name_what_is_wrong_and_what_to_do(make, message):
+def test_errors_contain_the_fault_and_a_remedy(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
 
 @pytest.mark.parametrize("frame", ["abc", True, 2.5])
-def test_a_frame_that_is_no_frame_is_refused(frame):
+def test_invalid_frames_are_errors(frame):
     with pytest.raises(TypeError, match="frame must be"):
         FocalSets.full(frame)
 
 
-def test_slices_and_texts_that_are_no_numbers_are_refused():
+def test_slices_and_invalid_numbers_are_errors():
     with pytest.raises(TypeError, match=r"use list\(focal_sets\)"):
         FocalSets.full(3)[1:3]
     with pytest.raises(ValueError, match="element '01'"):
@@ -187,12 +187,12 @@ def test_the_repr_of_a_large_family_is_immediate():
     assert repr(FocalSets.full(20)).endswith("1048576 sets on 20 elements)")
 
 
-def test_a_set_that_is_a_number_is_refused_with_the_remedy():
+def test_a_number_as_a_set_is_an_error_with_a_remedy():
     with pytest.raises(TypeError, match=r"write \(1,\)"):
         FocalSets([1], 3)
 
 
-def test_what_a_family_keeps_cannot_be_written_to():
+def test_arrays_of_a_family_are_read_only():
     for family in (
         FocalSets.full(3),
         pickle.loads(pickle.dumps(FocalSets.full(3))),
@@ -225,6 +225,6 @@ def test_sets_are_in_one_order_on_frames_of_any_width(n_elements):
     rows = random.random((50, n_elements)) < random.random((50, 1))
     family = FocalSets.from_membership(np.vstack([rows, rows[:10]]))
     expected = sorted(
-        {tuple(np.flatnonzero(row).tolist()) for row in rows} | {()}, key=lambda one: (len(one), one)
+        {tuple(np.flatnonzero(row).tolist()) for row in rows} | {()}, key=lambda subset: (len(subset), subset)
     )
     assert list(family) == expected

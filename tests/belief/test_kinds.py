@@ -1,4 +1,4 @@
-"""Kinds of mass functions: by their definitions, and by what else is true of them."""
+"""Tests of kinds of mass functions, by their definitions and properties."""
 
 import numpy as np
 import pytest
@@ -25,56 +25,56 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("sets", EXAMPLES)
-def test_examples_of_the_books(sets):
+def test_examples(sets):
     parts = sets.split("|")
     m = MassFunction(["a", "b", "c"], dict.fromkeys(parts, 1 / len(parts)))
     assert {kind for kind in KINDS if getattr(m, f"is_{kind}")()} == EXAMPLES[sets]
-    # Rounding is no mass.
+    # Rounding errors do not count as mass.
     sums = np.ones((2, 8)) * 1e-12 + m.to_array(FocalSets.full(["a", "b", "c"]))
     for kind in KINDS:
-        found = getattr(bf, f"is_{kind}")(sums, FocalSets.full(["a", "b", "c"]))
-        assert found.tolist() == [kind in EXAMPLES[sets]] * 2
+        result = bf.is_kind(sums, FocalSets.full(["a", "b", "c"]), kind)
+        assert result.tolist() == [kind in EXAMPLES[sets]] * 2
 
 
 @given(mass_functions())
-def test_kinds_are_what_focal_sets_say(drawn):
-    sets, masses = drawn
+def test_kinds_follow_from_focal_sets(problem):
+    sets, masses = problem
     members = [set(np.flatnonzero(row).tolist()) for row in sets.membership]
     frame = set(range(sets.frame_size))
-    kinds = {kind: getattr(bf, f"is_{kind}")(masses, sets) for kind in KINDS}
+    kinds = {kind: bf.is_kind(masses, sets, kind) for kind in KINDS}
     for number, row in enumerate(masses):
-        focal = [one for one, mass in zip(members, row, strict=True) if mass > 0]
+        focal = [subset for subset, mass in zip(members, row, strict=True) if mass > 0]
         expected = {
             "normal": set() not in focal,
             "dogmatic": frame not in focal,
             "vacuous": focal == [frame],
             "logical": len(focal) == 1,
-            "bayesian": all(len(one) == 1 for one in focal),
-            "simple": len([one for one in focal if one != frame]) <= 1,
-            "consonant": all(one <= other or other <= one for one in focal for other in focal),
+            "bayesian": all(len(subset) == 1 for subset in focal),
+            "simple": len([subset for subset in focal if subset != frame]) <= 1,
+            "consonant": all(subset <= other or other <= subset for subset in focal for other in focal),
         }
-        assert {kind: bool(found[number]) for kind, found in kinds.items()} == expected
+        assert {kind: bool(result[number]) for kind, result in kinds.items()} == expected
 
 
 @given(mass_functions(normal=True, full=True))
-def test_bayesian_ones_have_one_number_for_belief_and_plausibility_and_consonant_ones_a_maximum(drawn):
-    sets, masses = drawn
+def test_bayesian_belief_equals_plausibility_and_consonant_plausibility_is_a_maximum(problem):
+    sets, masses = problem
     bel, pl = bf.belief(masses, sets), bf.plausibility(masses, sets)
-    same = np.isclose(bel, pl).all(axis=1)
-    np.testing.assert_array_equal(bf.is_bayesian(masses, sets), same)
+    is_equal = np.isclose(bel, pl).all(axis=1)
+    np.testing.assert_array_equal(bf.is_kind(masses, sets, kind="bayesian"), is_equal)
     largest = np.where(sets.membership, bf.contour(masses, sets)[:, None], 0).max(axis=2)
-    np.testing.assert_array_equal(bf.is_consonant(masses, sets), np.isclose(pl, largest).all(axis=1))
+    np.testing.assert_array_equal(bf.is_kind(masses, sets, kind="consonant"), np.isclose(pl, largest).all(axis=1))
 
 
 @given(mass_functions(omega=True), st.floats(0.01, 0.99))
-def test_doubt_ends_dogma(drawn, rate):
-    sets, masses = drawn
-    assert not bf.is_dogmatic(bf.discount(masses, sets, rate), sets).any()
+def test_discounted_mass_functions_are_not_dogmatic(problem, rate):
+    sets, masses = problem
+    assert not bf.is_kind(bf.discount(masses, sets, rate), sets, kind="dogmatic").any()
 
 
-def test_shapes_stay():
+def test_shapes_are_preserved():
     masses = np.zeros((2, 3, 4))
     masses[..., 1] = 1
     for kind in KINDS:
-        assert getattr(bf, f"is_{kind}")(masses, FocalSets.full(2)).shape == (2, 3)
-        assert getattr(bf, f"is_{kind}")(masses[0, 0], FocalSets.full(2)).shape == ()
+        assert bf.is_kind(masses, FocalSets.full(2), kind).shape == (2, 3)
+        assert bf.is_kind(masses[0, 0], FocalSets.full(2), kind).shape == ()

@@ -8,7 +8,7 @@ def m():
     return MassFunction(["a", "b", "c"], {"a": 0.5, "b,c": 0.3, "Ω": 0.2})
 
 
-def test_it_reads_like_the_books(m):
+def test_notation_of_masses_belief_and_plausibility(m):
     assert m["a"] == 0.5
     assert m["c,b"] == 0.3
     assert m["b"] == 0
@@ -34,11 +34,11 @@ def test_operators_are_the_classical_rules(m):
 
 
 @pytest.mark.parametrize("rule", ["yager", "dubois_prade", "average", "cautious"])
-def test_every_rule_can_be_asked_for_by_name(m, rule):
+def test_rules_have_names(m, rule):
     combined = m.combine(m, rule)
-    assert sum(combined[one] for one in combined) == pytest.approx(1)
+    assert sum(combined[label] for label in combined) == pytest.approx(1)
     if rule in ("average", "cautious"):
-        assert [combined[one] for one in m] == pytest.approx([m[one] for one in m])
+        assert [combined[label] for label in m] == pytest.approx([m[label] for label in m])
 
 
 def test_conditioning_and_nonspecificity(m):
@@ -47,7 +47,7 @@ def test_conditioning_and_nonspecificity(m):
     assert m.nonspecificity() == pytest.approx(0.3 + 0.2 * 1.584962500721156)
 
 
-def test_arrays_go_out_and_come_in(m):
+def test_conversion_from_and_to_arrays(m):
     full = FocalSets.full(["a", "b", "c"])
     assert m.to_array(full).shape == (8,)
     assert MassFunction.from_array(m.to_array(full), full) == m
@@ -56,11 +56,11 @@ def test_arrays_go_out_and_come_in(m):
     assert "<td>{b,c}</td><td>0.3</td>" in m._repr_html_()
 
 
-def test_an_unfinished_mass_function_says_what_is_missing():
+def test_an_incomplete_mass_function_is_an_error():
     m = MassFunction(["a", "b"])
-    assert "no masses yet" in repr(m)
+    assert "without masses" in repr(m)
     m["a"] = 0.9
-    with pytest.raises(ValueError, match=r'sum to 0.9 and not to 1; .* m\["Ω"\] = 0.1'):
+    with pytest.raises(ValueError, match=r'sum to 0.9 instead of 1; .* m\["Ω"\] = 0.1'):
         m.bel("a")
 
 
@@ -75,20 +75,20 @@ def test_an_unfinished_mass_function_says_what_is_missing():
         (lambda m: MassFunction(["a", "b"], {"a": 1}).condition("b"), "on='b' is impossible"),
     ],
 )
-def test_errors_say_what_to_do(m, call, message):
+def test_errors_contain_a_remedy(m, call, message):
     with pytest.raises(ValueError, match=message):
         call(m)
 
 
-def test_a_random_set_adds_up_the_states_that_say_the_same():
+def test_a_random_set_sums_probabilities_of_states_with_the_same_set():
     states = {1: 0.5, 2: 0.3, 3: 0.2}
     m = MassFunction.from_random_set(["a", "b", "c"], states, {1: "a", 2: "b,c", 3: "c,b"})
     assert m["a"] == 0.5
     assert m["b,c"] == pytest.approx(0.5)
-    # Belief is the probability of states that imply a set, and plausibility that of those that allow it.
+    # Belief is the probability of states that imply a set, plausibility of those that are compatible with it.
     assert m.bel("b,c") == pytest.approx(0.5)
     assert m.pl("a,b") == pytest.approx(1)
-    with pytest.raises(ValueError, match=r"must have the same states, but only one has \['3'\]"):
+    with pytest.raises(ValueError, match=r"must have the same states, but only one of them has \['3'\]"):
         MassFunction.from_random_set(["a", "b"], {1: 0.5, 3: 0.5}, {1: "a"})
-    with pytest.raises(ValueError, match=r"the masses sum to 0\.5 and not to 1"):
+    with pytest.raises(ValueError, match=r"the masses sum to 0\.5 instead of 1"):
         MassFunction.from_random_set(["a", "b"], {1: 0.5}, {1: "a"})

@@ -14,13 +14,13 @@ RATES = st.floats(0, 1)
 @given(mass_functions(omega=True), RATES, RATES)
 def test_discounting_twice_is_discounting_once_by_both_rates(problem, first, second):
     focal_sets, masses = problem
-    twice = bf.discount(bf.discount(masses, focal_sets, first), focal_sets, second)
-    once = bf.discount(masses, focal_sets, 1 - (1 - first) * (1 - second))
-    np.testing.assert_allclose(twice, once, **TIGHT)
+    sequential = bf.discount(bf.discount(masses, focal_sets, first), focal_sets, second)
+    combined = bf.discount(masses, focal_sets, 1 - (1 - first) * (1 - second))
+    np.testing.assert_allclose(sequential, combined, **TIGHT)
 
 
 @given(mass_functions(omega=True))
-def test_discounting_by_nothing_changes_nothing_and_by_all_leaves_nothing(problem):
+def test_discounting_by_0_changes_nothing_and_by_1_gives_ignorance(problem):
     focal_sets, masses = problem
     np.testing.assert_array_equal(bf.discount(masses, focal_sets, 0), masses)
     np.testing.assert_array_equal(bf.discount(masses, focal_sets, 1)[:, -1], 1)
@@ -40,11 +40,11 @@ def test_conditioning_is_combination_with_certainty(problem, data):
     on = focal_sets[position]
     np.testing.assert_allclose(
         bf.condition(masses, focal_sets, on, normalize=False),
-        bf.conjunctive([masses, certain], focal_sets),
+        bf.combine([masses, certain], focal_sets, rule="conjunctive"),
         **TIGHT,
     )
     np.testing.assert_allclose(
-        bf.condition(masses, focal_sets, on), bf.dempster([masses, certain], focal_sets), **TIGHT
+        bf.condition(masses, focal_sets, on), bf.combine([masses, certain], focal_sets, rule="dempster"), **TIGHT
     )
 
 
@@ -53,38 +53,38 @@ def test_conditioning_on_the_impossible_gives_nan():
 
 
 @pytest.mark.parametrize("name", ["normalize_c3_full", "normalize_c3_simple_noOmega"])
-def test_normalisation_agrees_with_r(reference, name):
+def test_normalization_agrees_with_r(reference, name):
     arrays = reference(name).arrays
-    masses, focal_sets = bf.arrange(arrays["mass_in"], arrays["F"], 3)
-    expected, same_sets = bf.arrange(arrays["mass_d"], arrays["F_d_int"], 3)
+    masses, focal_sets = bf.reorder_masses(arrays["mass_in"], arrays["F"], 3)
+    expected, same_sets = bf.reorder_masses(arrays["mass_d"], arrays["F_d_int"], 3)
     assert same_sets == focal_sets
     np.testing.assert_allclose(bf.normalize(masses, focal_sets), expected, rtol=0, atol=1e-12)
     np.testing.assert_allclose(bf.contour(expected, focal_sets), arrays["pl_d"], rtol=0, atol=1e-12)
-    expected, with_omega = bf.arrange(arrays["mass_y"], arrays["F_y_int"], 3)
+    expected, with_omega = bf.reorder_masses(arrays["mass_y"], arrays["F_y_int"], 3)
     assert with_omega == focal_sets.with_omega()
-    wide = bf.expand(masses, focal_sets, with_omega)
+    wide = bf.expand_masses(masses, focal_sets, with_omega)
     np.testing.assert_allclose(bf.normalize(wide, with_omega, "yager"), expected, rtol=0, atol=1e-12)
     np.testing.assert_allclose(bf.contour(expected, with_omega), arrays["pl_y"], rtol=0, atol=1e-12)
 
 
 @given(mass_functions(omega=True), st.sampled_from(["dempster", "yager"]))
-def test_normalising_gives_normal_mass_functions_and_is_idempotent(problem, method):
+def test_normalizing_gives_normal_mass_functions_and_is_idempotent(problem, method):
     focal_sets, masses = problem
-    once = bf.normalize(masses, focal_sets, method)
-    assert (once[:, 0] == 0).all()
-    bf.check_masses(once, focal_sets)
-    np.testing.assert_allclose(bf.normalize(once, focal_sets, method), once, **TIGHT)
+    normalized = bf.normalize(masses, focal_sets, method)
+    assert (normalized[:, 0] == 0).all()
+    bf.check_masses(normalized, focal_sets)
+    np.testing.assert_allclose(bf.normalize(normalized, focal_sets, method), normalized, **TIGHT)
 
 
-def test_mass_functions_that_are_all_on_the_empty_set_become_vacuous_and_uniform():
+def test_contradictory_mass_functions_become_vacuous_and_uniform():
     masses, focal_sets = np.array([[1.0, 0, 0, 0], [0, 0.4, 0.6, 0]]), FocalSets.full(2)
-    np.testing.assert_array_equal(bf.is_contradictory(masses), [True, False])
+    np.testing.assert_array_equal(bf.is_kind(masses, focal_sets, "contradictory"), [True, False])
     np.testing.assert_array_equal(bf.normalize(masses, focal_sets), [[0, 0, 0, 1], [0, 0.4, 0.6, 0]])
     np.testing.assert_array_equal(bf.pignistic(masses, focal_sets)[0], [0.5, 0.5])
     np.testing.assert_array_equal(bf.plausibility_transform(masses, focal_sets)[0], [0.5, 0.5])
 
 
-def test_nearly_contradictory_masses_within_the_tolerance_normalise_to_masses():
+def test_nearly_contradictory_masses_within_the_tolerance_normalize_to_masses():
     rounded, focal_sets = np.array([[1 - 5e-7, 0, 0, 0], [1 - 5e-7, 0, 5e-7, 0]]), FocalSets.full(2)
     np.testing.assert_array_equal(bf.normalize(rounded, focal_sets), [[0, 0, 0, 1], [0, 0, 1, 0]])
 
@@ -101,7 +101,7 @@ def test_probability_transforms_give_probabilities_and_keep_bayesian_masses(prob
 
 
 @given(mass_functions(normal=True, omega=True))
-def test_normalising_does_not_change_probability_transforms(problem):
+def test_normalizing_does_not_change_probability_transforms(problem):
     focal_sets, masses = problem
     tainted = masses * 0.6
     tainted[:, 0] = 0.4
@@ -117,9 +117,9 @@ def test_normalising_does_not_change_probability_transforms(problem):
         (lambda: bf.normalize([0, 1, 0], FocalSets.singletons(2), "smets"), "method must be .* got 'smets'"),
         (lambda: bf.normalize([0, 1, 0], FocalSets.singletons(2), "yager"), "with_omega"),
         (lambda: bf.normalize([1, 0, 0], FocalSets.singletons(2)), "with_omega"),
-        (lambda: bf.condition([0, 1], FocalSets([(0, 1)], 3), (1, 2)), r"set \[0, 1\] shares with on=\(1, 2\)"),
+        (lambda: bf.condition([0, 1], FocalSets([(0, 1)], 3), (1, 2)), r"set \[0, 1\] with on=\(1, 2\)"),
     ],
 )
-def test_errors_say_what_to_do(call, message):
+def test_errors_contain_a_remedy(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -15,24 +15,26 @@ SETS = FocalSets.full(2)
         ([0, 0, np.inf, 0], r"has inf at row 1, column 2"),
     ],
 )
-def test_a_bad_row_is_named_with_its_place_and_the_remedy(row, message):
+def test_an_invalid_row_is_an_error_with_its_position_and_a_remedy(row, message):
     with pytest.raises(ValueError, match=message):
         check_masses([[0, 1, 0, 0], row], SETS)
 
 
-def test_a_bad_row_far_down_is_found():
+def test_an_invalid_row_in_a_later_block_is_found():
     masses = np.tile([0, 1.0, 0, 0], (50_000, 1))
     masses[40_001, 0] = 0.5
     with pytest.raises(ValueError, match=r"row 40001 sums to 1\.5"):
         check_masses(masses, SETS)
 
 
-def test_wrong_width_is_refused_with_the_remedy():
-    with pytest.raises(ValueError, match=r"x must have one column for each of the 4 focal sets.*has 3.*arrange"):
+def test_a_wrong_number_of_columns_is_an_error_with_a_remedy():
+    with pytest.raises(
+        ValueError, match=r"x must have one column for each of the 4 focal sets.*has 3.*reorder_masses"
+    ):
         check_masses([[0, 1, 0]], SETS, name="x")
 
 
-def test_nothing_is_copied_and_precision_is_kept():
+def test_arrays_are_not_copied_and_precision_is_preserved():
     for dtype in (np.float32, np.float64):
         masses = np.full((5, 4), 0.25, dtype=dtype)
         assert check_masses(masses, SETS) is masses

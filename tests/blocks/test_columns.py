@@ -1,4 +1,4 @@
-"""Tables as they are: columns chosen by name, keys that reach the results, weights, and errors that name a row."""
+"""Tables: columns chosen by name, keys in the results, weights, and errors that name a row."""
 
 import pickle
 
@@ -15,7 +15,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 import evlearn
-from evlearn.blocks import open_rows
+from evlearn import open_dataset
 from evlearn.cluster import BPEC, ECM
 
 N = 600
@@ -52,7 +52,7 @@ KINDS = {
 }
 
 
-def everything(rows):
+def read_all(rows):
     return np.concatenate(list(rows.map(_copy)))
 
 
@@ -63,34 +63,36 @@ def _copy(block, weights=None):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("key", ["customer", "id", ["label", "id"]])
 def test_named_columns_are_the_features_and_keys_reach_the_results(kind, key, tmp_path):
-    with open_rows(KINDS[kind](FRAME, tmp_path), columns=["y", "x"], key=key, weight="w", folder=tmp_path) as rows:
+    with open_dataset(
+        KINDS[kind](FRAME, tmp_path), columns=["y", "x"], key=key, weight="w", folder=tmp_path
+    ) as rows:
         assert list(rows.feature_names) == ["y", "x"]
-        np.testing.assert_array_equal(everything(rows), FRAME[["y", "x"]])
+        np.testing.assert_array_equal(read_all(rows), FRAME[["y", "x"]])
         model = ECM(n_clusters=2, random_state=0).fit(rows)
         weighted = ECM(n_clusters=2, random_state=0).fit(FRAME[["y", "x"]], sample_weight=FRAME["w"])
         np.testing.assert_allclose(model.cluster_centers_, weighted.cluster_centers_)
-        written = pq.read_table(model.predict_mass(rows, out=tmp_path / "masses.parquet"))
+        table = pq.read_table(model.predict_mass(rows, out=tmp_path / "masses.parquet"))
         partition = model.predict_mass(rows)
     names = [key] if isinstance(key, str) else key
-    assert written.column_names == [*names, *model.focal_sets_.labels]
+    assert table.column_names == [*names, *model.focal_sets_.labels]
     for name in names:
-        assert written[name].to_pylist() == FRAME[name].tolist()
-        assert pa.types.is_integer(written[name].type) == (name == "id")
-    masses = np.column_stack([written[name] for name in model.focal_sets_.labels])
+        assert table[name].to_pylist() == FRAME[name].tolist()
+        assert pa.types.is_integer(table[name].type) == (name == "id")
+    masses = np.column_stack([table[name] for name in model.focal_sets_.labels])
     np.testing.assert_array_equal(masses, partition.masses)
     assert partition.sample_names == (tuple(map(str, FRAME[key])) if isinstance(key, str) else None)
-    assert [one.name for one in tmp_path.iterdir() if one.suffix == ".rows"] == []
+    assert [file.name for file in tmp_path.iterdir() if file.suffix == ".rows"] == []
 
 
 def test_without_columns_all_but_key_and_weight_are_features(tmp_path):
     path = folder_of(FRAME.drop(columns="label"), tmp_path)
-    with open_rows(path, key=["customer", "id"], weight="w") as rows:
+    with open_dataset(path, key=["customer", "id"], weight="w") as rows:
         assert list(rows.feature_names) == ["x", "y"]
 
 
-def test_keys_are_written_by_other_processes_too(tmp_path):
+def test_keys_are_written_by_other_processes(tmp_path):
     big = pd.concat([FRAME] * 60, ignore_index=True).assign(id=np.arange(60 * N))
-    with open_rows(folder_of(big, tmp_path), columns=["x", "y"], key="id") as rows:
+    with open_dataset(folder_of(big, tmp_path), columns=["x", "y"], key="id") as rows:
         model = ECM(n_clusters=2, random_state=0, n_jobs=2).fit(rows)
         assert len(pickle.dumps(rows)) < 10_000
         with joblib.parallel_config(backend="loky", n_jobs=2):
@@ -102,11 +104,11 @@ def test_keys_are_written_by_other_processes_too(tmp_path):
 def test_keys_of_dictionaries_and_of_other_sizes_are_read_as_plain_columns(tmp_path):
     (tmp_path / "t").mkdir()
     for number, kind in enumerate([pa.int32(), pa.int64()]):
-        named = pa.array([f"n{number}", "same", None]).dictionary_encode()
-        columns = {"id": pa.array([5, 6, 7], kind), "name": named, "x": [1.0, 2.0, 3.5]}
+        labels = pa.array([f"n{number}", "same", None]).dictionary_encode()
+        columns = {"id": pa.array([5, 6, 7], kind), "name": labels, "x": [1.0, 2.0, 3.5]}
         pq.write_table(pa.table(columns), tmp_path / "t" / f"{number}.parquet")
-    with open_rows(tmp_path / "t", columns=["x"], key=["id", "name"]) as rows:
-        keys = rows.keys.read(1, 5)
+    with open_dataset(tmp_path / "t", columns=["x"], key=["id", "name"]) as rows:
+        keys = rows.keys.read_rows(1, 5)
     assert keys.to_pydict() == {"id": [6, 7, 5, 6], "name": ["same", None, "n1", "same"]}
     assert keys.schema.types == [pa.int64(), pa.string()]
 
@@ -116,28 +118,28 @@ def test_a_key_with_the_name_of_a_result_is_refused_before_the_pass(key, tmp_pat
     frame = FRAME[["x", "y", "id"]].assign(cluster=FRAME["label"])
     model = ECM(n_clusters=2, random_state=0).fit(frame[["x", "y"]])
     for kind in ("folder", "pandas"):
-        with open_rows(KINDS[kind](frame, tmp_path), columns=["x", "y"], key=key) as rows:
+        with open_dataset(KINDS[kind](frame, tmp_path), columns=["x", "y"], key=key) as rows:
             with pytest.raises(ValueError, match=r"key='cluster' is the name of a column of the result.*rename"):
                 model.predict(rows, out=tmp_path / "clusters.parquet")
             assert not list(tmp_path.glob("*clusters*"))
             model.predict(rows, out=tmp_path / f"{kind}.npy")
-            masses = model.predict_mass(rows.through(StandardScaler().fit(X)), out=tmp_path / f"{kind}.parquet")
+            masses = model.predict_mass(rows.transform(StandardScaler().fit(X)), out=tmp_path / f"{kind}.parquet")
             assert "cluster" in pq.read_table(masses).column_names
 
 
 def test_a_key_with_the_name_of_a_focal_set_is_refused_before_the_fit(tmp_path):
     frame = FRAME[["x", "y"]].assign(**{"{0}": FRAME["label"]})
-    model = ECM(n_clusters=2, random_state=0, masses_file=tmp_path / "m.parquet")
+    model = ECM(n_clusters=2, random_state=0, store_masses=tmp_path / "m.parquet")
     events = []
-    with open_rows(frame, key="{0}") as rows, evlearn.watching(events.append):
+    with open_dataset(frame, key="{0}") as rows, evlearn.watching(events.append):
         with pytest.raises(ValueError, match=r"key='\{0\}' is the name of a column of the result"):
             model.fit(rows)
         assert not events
-        masses = model.set_params(masses_file=None).fit(rows)
+        masses = model.set_params(store_masses=True).fit(rows)
         with pytest.raises(ValueError, match=r"key='\{0\}' is the name"):
             masses.predict_mass(rows, out=tmp_path / "m.parquet")
-        assert model.set_params(masses_file=tmp_path / "m.npy").fit(rows).masses_.shape[0] == N
-    assert [one.name for one in tmp_path.iterdir()] == ["m.npy"]
+        assert model.set_params(store_masses=tmp_path / "m.npy").fit(rows).masses_.shape[0] == N
+    assert [file.name for file in tmp_path.iterdir()] == ["m.npy"]
 
 
 def chunks_of_keys(*columns):
@@ -158,16 +160,16 @@ def chunks_of_keys(*columns):
     ids=["wider", "null first", "null later", "twice wider", "dictionary", "lists"],
 )
 def test_keys_of_later_chunks_may_need_a_wider_type(columns, kind, tmp_path):
-    expected = [one for column in columns for one in column.to_pylist()]
-    with open_rows(chunks_of_keys(*columns), key="id", folder=tmp_path) as rows:
-        keys = rows.keys.read(0, len(expected))
+    expected = [value for column in columns for value in column.to_pylist()]
+    with open_dataset(chunks_of_keys(*columns), key="id", folder=tmp_path) as rows:
+        keys = rows.keys.read_rows(0, len(expected))
         assert keys.schema.field("id").type == kind
         assert keys["id"].to_pylist() == expected
-        assert rows.keys.read(1, 2)["id"].to_pylist() == expected[1:2]
+        assert rows.keys.read_rows(1, 2)["id"].to_pylist() == expected[1:2]
     assert not list(tmp_path.iterdir())
     table = pa.table({"id": columns[-1], "x": np.arange(float(len(columns[-1])))})
-    with open_rows(table, key="id") as rows:  # also of a table in memory
-        assert rows.keys.read(0, len(table))["id"].to_pylist() == columns[-1].to_pylist()
+    with open_dataset(table, key="id") as rows:  # also of a table in memory
+        assert rows.keys.read_rows(0, len(table))["id"].to_pylist() == columns[-1].to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,7 @@ def test_keys_of_later_chunks_may_need_a_wider_type(columns, kind, tmp_path):
 )
 def test_keys_of_later_chunks_that_do_not_fit_are_named(columns, words, tmp_path):
     with pytest.raises(ValueError, match=words):
-        open_rows(chunks_of_keys(*map(pa.array, columns)), key="id", folder=tmp_path)
+        open_dataset(chunks_of_keys(*map(pa.array, columns)), key="id", folder=tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -187,7 +189,7 @@ def test_keys_of_different_types_in_files_are_named(tmp_path):
     for number, column in enumerate([[1, 2], ["a"]]):
         pq.write_table(next(chunks_of_keys(pa.array(column))), tmp_path / f"{number}.parquet")
     with pytest.raises(ValueError, match=r"key column 'id' holds string in 1.parquet and int64 in 0.parquet"):
-        open_rows(tmp_path, key="id")
+        open_dataset(tmp_path, key="id")
 
 
 @pytest.mark.slow
@@ -202,39 +204,39 @@ def test_keys_of_files_and_frames_are_the_same_with_a_cluster_as_without(tmp_pat
         columns = {"id": ids, "note": notes, "x": X[:300, 0], "y": X[:300, 1]}
         pq.write_table(pa.table(columns), tmp_path / "t" / f"{number}.parquet", row_group_size=100)
     whole = pa.concat_tables(
-        [pq.read_table(one) for one in sorted((tmp_path / "t").iterdir())], promote_options="permissive"
+        [pq.read_table(item) for item in sorted((tmp_path / "t").iterdir())], promote_options="permissive"
     )
-    # Objects, whose type is known only in each partition.
-    frame = whole.to_pandas().assign(note=lambda own: own["note"].astype(object))
+    # Object columns, whose type is known only in each partition.
+    frame = whole.to_pandas().assign(note=lambda data: data["note"].astype(object))
     model = ECM(n_clusters=2, random_state=0).fit(X)
 
     def results(source, folder, **options):
-        with open_rows(source, columns=["x", "y"], key=["id", "note"], **options) as rows:
+        with open_dataset(source, columns=["x", "y"], key=["id", "note"], **options) as rows:
             table = pq.read_table(model.predict_mass(rows, out=folder / "masses.parquet"))
-        with open_rows(source, columns=["x", "y"], key="id", **options) as rows:
+        with open_dataset(source, columns=["x", "y"], key="id", **options) as rows:
             return table, model.predict_mass(rows)
 
     (tmp_path / "alone").mkdir()
-    expected, named = results(tmp_path / "t", tmp_path / "alone")
+    expected, expected_names = results(tmp_path / "t", tmp_path / "alone")
     assert expected.column_names[:2] == ["id", "note"]
     assert expected.schema.types[:2] == [pa.int64(), pa.string()]
     assert expected["id"].to_pylist() == whole["id"].to_pylist()
-    assert named.sample_names == tuple(map(str, whole["id"].to_pylist()))
+    assert expected_names.sample_names == tuple(map(str, whole["id"].to_pylist()))
     with (
         dask.config.set({"dataframe.convert-string": False}),
-        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as one,
-        distributed.Client(one),
+        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as item,
+        distributed.Client(item),
     ):
         (tmp_path / "files").mkdir()
         table, partition = results(tmp_path / "t", tmp_path / "files", block_rows=100)
         assert table.equals(expected)
         assert len(list((tmp_path / "files" / "masses.parquet").iterdir())) == 9
-        assert partition == named
+        assert partition == expected_names
         (tmp_path / "frames").mkdir()
         collection = dd.from_pandas(frame, npartitions=3, sort=False)
-        with open_rows(collection, columns=["x", "y"], key=["note", "id"]) as rows:
+        with open_dataset(collection, columns=["x", "y"], key=["note", "id"]) as rows:
             path = model.predict_mass(rows, out=tmp_path / "frames" / "masses.parquet")
-        renamed = open_rows(collection.rename(columns={"id": "cluster"}), columns=["x", "y"], key="cluster")
+        renamed = open_dataset(collection.rename(columns={"id": "cluster"}), columns=["x", "y"], key="cluster")
         with renamed, pytest.raises(ValueError, match="key='cluster' is the name"):
             model.predict(renamed, out=tmp_path / "c.parquet")
         table = pq.read_table(path)
@@ -242,35 +244,35 @@ def test_keys_of_files_and_frames_are_the_same_with_a_cluster_as_without(tmp_pat
         assert table["id"].to_pylist() == whole["id"].to_pylist()
 
 
-# Columns that are no features
+# Columns that are not features
 
 
 @pytest.mark.parametrize("kind", ["folder", "batches", "dask"])
-def test_numbers_that_only_name_samples_are_refused_as_features(kind, tmp_path):
+def test_ids_are_refused_as_features(kind, tmp_path):
     frame = FRAME[["id", "x", "y"]]
     with pytest.raises(ValueError, match=r"column 'id' holds whole numbers that are all different.*key='id'"):
         ECM(n_clusters=2).fit(KINDS[kind](frame, tmp_path))
 
 
-def test_an_id_that_is_named_as_a_feature_is_one_and_repeated_whole_numbers_are_features(tmp_path):
+def test_chosen_ids_and_repeated_whole_numbers_are_features(tmp_path):
     path = folder_of(FRAME.assign(count=RANDOM.integers(50, size=N))[["id", "x", "count"]], tmp_path)
-    with open_rows(path, columns=["id", "x"]) as rows:
+    with open_dataset(path, columns=["id", "x"]) as rows:
         assert list(rows.feature_names) == ["id", "x"]
-    with open_rows(path, key="id") as rows:
+    with open_dataset(path, key="id") as rows:
         assert list(rows.feature_names) == ["x", "count"]
 
 
 @pytest.mark.parametrize("kind", ["folder", "pandas", "chunks", "dask"])
-def test_text_is_refused_and_the_error_tells_of_columns(kind, tmp_path):
+def test_text_is_refused_with_advice_on_columns(kind, tmp_path):
     with pytest.raises(ValueError, match=r"'customer' holds .* not numbers; name the features.*columns=\["):
-        open_rows(KINDS[kind](FRAME, tmp_path), weight="w")
+        open_dataset(KINDS[kind](FRAME, tmp_path), weight="w")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_columns_that_are_not_there_are_named(kind, tmp_path):
+def test_missing_columns_are_named(kind, tmp_path):
     for name in ("columns", "key", "weight"):
         with pytest.raises(ValueError, match=r"no column 'z'; its columns are \['customer', 'x'"):
-            open_rows(KINDS[kind](FRAME, tmp_path), **{name: "z" if name == "weight" else ["z"]})
+            open_dataset(KINDS[kind](FRAME, tmp_path), **{name: "z" if name == "weight" else ["z"]})
         if kind == "folder":
             return
 
@@ -278,32 +280,32 @@ def test_columns_that_are_not_there_are_named(kind, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"columns": "x"}, "columns must be a list of names of columns, got 'x'"),
+        ({"columns": "x"}, "columns must be a list of column names, got 'x'"),
         ({"columns": []}, "columns must be a list"),
-        ({"columns": [0, 1]}, r"columns must be a list of names of columns, got \[0, 1\]"),
-        ({"columns": ["x"], "key": "x"}, "'x' is named twice"),
-        ({"columns": ["x", "x"]}, "'x' is named twice"),
+        ({"columns": [0, 1]}, r"columns must be a list of column names, got \[0, 1\]"),
+        ({"columns": ["x"], "key": "x"}, "'x' occurs twice"),
+        ({"columns": ["x", "x"]}, "'x' occurs twice"),
         ({"weight": 3}, "weight must be the name of a column or None, got 3"),
     ],
 )
-def test_choices_that_mean_nothing_are_refused(options, words):
+def test_invalid_choices_are_refused(options, words):
     with pytest.raises(ValueError, match=words):
-        open_rows(FRAME, **options)
+        open_dataset(FRAME, **options)
 
 
-def test_names_are_asked_of_what_has_names():
+def test_columns_by_name_require_names():
     for data in (X, iter([X])):
         with pytest.raises(ValueError, match="ndarray has no names"):
-            open_rows(data, columns=["x"])
-    with open_rows(FRAME, columns=["x"]) as rows, pytest.raises(ValueError, match="opened already"):
-        open_rows(rows, columns=["x"])
+            open_dataset(data, columns=["x"])
+    with open_dataset(FRAME, columns=["x"]) as rows, pytest.raises(ValueError, match="already open"):
+        open_dataset(rows, columns=["x"])
 
 
 # Weights
 
 
 def test_weights_are_given_once_and_to_methods_that_take_them():
-    rows = open_rows(FRAME, columns=["x", "y"], weight="w")
+    rows = open_dataset(FRAME, columns=["x", "y"], weight="w")
     with pytest.raises(ValueError, match="sample_weight is given, and X was opened with weight"):
         ECM(n_clusters=2).fit(rows, sample_weight=FRAME["w"])
     with pytest.raises(ValueError, match="BPEC does not support weights"):
@@ -311,14 +313,14 @@ def test_weights_are_given_once_and_to_methods_that_take_them():
 
 
 @pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
-def test_weights_that_are_none_are_refused_with_their_row(bad, tmp_path):
+def test_invalid_weights_are_refused_with_their_row(bad, tmp_path):
     frame = FRAME.copy()
     frame.loc[599, "w"] = bad
     with pytest.raises(ValueError, match=r"column 'w' has weights .* row 149 of part-03.parquet"):
-        open_rows(folder_of(frame, tmp_path), columns=["x"], weight="w")
+        open_dataset(folder_of(frame, tmp_path), columns=["x"], weight="w")
 
 
-# Errors that say where
+# Errors that name the row
 
 
 @pytest.mark.parametrize("bad", [None, np.nan, -np.inf])
@@ -331,32 +333,32 @@ def test_a_missing_number_is_found_by_file_and_row(bad, tmp_path):
     with pytest.raises(
         ValueError, match=r"column 'y' has missing or infinite values: .* row 17 of part-19.parquet"
     ):
-        open_rows(path, columns=["x", "y"], key="id", weight="w", folder=folder)
+        open_dataset(path, columns=["x", "y"], key="id", weight="w", folder=folder)
     assert not list(folder.iterdir())
     batches = pq.ParquetFile(path / "part-19.parquet").iter_batches(7)
     with pytest.raises(ValueError, match="row 17 of X"):
-        open_rows(batches, columns=["x", "y"], key="id", weight="w", folder=folder)
+        open_dataset(batches, columns=["x", "y"], key="id", weight="w", folder=folder)
     assert not list(folder.iterdir())
 
 
-def test_files_of_one_name_in_several_folders_are_told_apart(tmp_path):
+def test_files_with_equal_names_in_several_folders_are_distinguished(tmp_path):
     for day, values in enumerate([[1.0, 2.0], [3.0, None]]):
         (tmp_path / "t" / f"day={day}").mkdir(parents=True)
         pq.write_table(pa.table({"x": values}), tmp_path / "t" / f"day={day}" / "part-0.parquet")
     with pytest.raises(ValueError, match=r"row 1 of .*day=1.part-0.parquet"):
-        open_rows(tmp_path / "t")
+        open_dataset(tmp_path / "t")
 
 
 def test_a_later_file_without_a_column_or_with_text_in_it_is_named(tmp_path):
     path = folder_of(FRAME, tmp_path)
     FRAME[["x"]].to_parquet(path / "part-04.parquet", index=False)
     with pytest.raises(ValueError, match=r"part-04.parquet has no column 'y'; its columns are \['x'\]"):
-        open_rows(path, columns=["x", "y"])
+        open_dataset(path, columns=["x", "y"])
     FRAME.assign(y="text").to_parquet(path / "part-04.parquet", index=False)
     with pytest.raises(ValueError, match=r"column 'y' holds .*string in part-04.parquet, and not numbers"):
-        open_rows(path, columns=["x", "y"])
+        open_dataset(path, columns=["x", "y"])
     FRAME.assign(more=1.0).to_parquet(path / "part-04.parquet", index=False)
-    with open_rows(path, columns=["x", "y"]) as rows:
+    with open_dataset(path, columns=["x", "y"]) as rows:
         assert len(rows) == 2 * N
 
 
@@ -366,18 +368,18 @@ def test_a_later_file_without_a_column_or_with_text_in_it_is_named(tmp_path):
 def test_keys_on_the_workers_of_a_cluster_reach_the_results(tmp_path):
     frame = dd.from_pandas(FRAME, npartitions=4)
     frame = frame[frame["x"] > -1.5]  # and partitions of other sizes than before
-    known = FRAME[FRAME["x"] > -1.5]
+    subset = FRAME[FRAME["x"] > -1.5]
     with (
         distributed.LocalCluster(
             n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
-        ) as one,
-        distributed.Client(one),
-        open_rows(frame, columns=["x", "y"], key=["customer", "id"], weight="w") as rows,
+        ) as cluster,
+        distributed.Client(cluster),
+        open_dataset(frame, columns=["x", "y"], key=["customer", "id"], weight="w") as rows,
     ):
         model = ECM(n_clusters=2, random_state=0).fit(rows)
-        written = pq.read_table(model.predict_mass(rows, out=tmp_path / "masses.parquet"))
-        weighted = ECM(n_clusters=2, random_state=0).fit(known[["x", "y"]], sample_weight=known["w"])
+        table = pq.read_table(model.predict_mass(rows, out=tmp_path / "masses.parquet"))
+        weighted = ECM(n_clusters=2, random_state=0).fit(subset[["x", "y"]], sample_weight=subset["w"])
     np.testing.assert_allclose(model.cluster_centers_, weighted.cluster_centers_)
-    assert written.column_names[:2] == ["customer", "id"]
-    assert written["customer"].to_pylist() == known["customer"].tolist()
-    assert written["id"].to_pylist() == known["id"].tolist()
+    assert table.column_names[:2] == ["customer", "id"]
+    assert table["customer"].to_pylist() == subset["customer"].tolist()
+    assert table["id"].to_pylist() == subset["id"].tolist()

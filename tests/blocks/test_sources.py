@@ -1,4 +1,4 @@
-"""Where tables come from: lists, patterns and URLs of files, streams of Arrow, columns of lists."""
+"""Sources of tables: lists, patterns and URLs of files, Arrow streams, columns of lists."""
 
 import os
 
@@ -14,7 +14,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import evlearn
-from evlearn.blocks import open_rows
+from evlearn import open_dataset
 from evlearn.cluster import ECM
 
 N = 400
@@ -29,8 +29,8 @@ def folder(tmp_path):
     path = tmp_path / "table"
     (path / "more").mkdir(parents=True)
     for number, start in enumerate(range(0, N, 100)):
-        where = path if number < 3 else path / "more"
-        pq.write_table(TABLE.slice(start, 100), where / f"part-{number}.parquet", row_group_size=30)
+        folder = path if number < 3 else path / "more"
+        pq.write_table(TABLE.slice(start, 100), folder / f"part-{number}.parquet", row_group_size=30)
     return path
 
 
@@ -53,28 +53,28 @@ SOURCES = {
     "file URL patterns": lambda folder: [f"{folder.as_uri()}/part-*.parquet", f"{folder.as_uri()}/more/part-*"],
     "memory URL": in_memory,
     "reader": lambda folder: TABLE.to_reader(max_chunksize=70),
-    "dataset": lambda folder: ds.dataset([str(one) for one in in_order(folder)]),
+    "dataset": lambda folder: ds.dataset([str(path) for path in in_order(folder)]),
     "duckdb": relation,
     "polars lazy": lambda folder: pl.from_arrow(TABLE).lazy().with_columns(pl.col("x") * 1),
 }
 
 
 def in_order(folder):
-    return sorted(folder.rglob("*.parquet"), key=lambda one: one.name)
+    return sorted(folder.rglob("*.parquet"), key=lambda path: path.name)
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-def test_tables_come_from_everywhere_with_their_keys(kind, folder, tmp_path):
-    with open_rows(SOURCES[kind](folder), columns=["x", "y"], key="id") as rows:
+def test_tables_from_all_sources_have_their_keys(kind, folder, tmp_path):
+    with open_dataset(SOURCES[kind](folder), columns=["x", "y"], key="id") as rows:
         model = ECM(n_clusters=2, random_state=0).fit(rows)
-        written = pq.read_table(model.predict_mass(rows, out=tmp_path / "masses.parquet")).to_pandas()
+        table = pq.read_table(model.predict_mass(rows, out=tmp_path / "masses.parquet")).to_pandas()
         assert len(rows) == N
-    both = written.merge(FRAME, on="id", validate="one_to_one")
-    expected = model.predict_mass(both[["x", "y"]]).masses
-    np.testing.assert_allclose(both[list(model.focal_sets_.labels)], expected)
+    merged = table.merge(FRAME, on="id", validate="one_to_one")
+    expected = model.predict_mass(merged[["x", "y"]]).masses
+    np.testing.assert_allclose(merged[list(model.focal_sets_.labels)], expected)
 
 
-def test_rows_are_in_one_order_however_a_folder_is_named(tmp_path):
+def test_rows_have_the_same_order_for_all_names_of_a_folder(tmp_path):
     for number, name in enumerate(["a/x", "a-1/x", "a/y", "a.b/x", "b/x"]):
         path = tmp_path / "o" / f"{name}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,12 +83,12 @@ def test_rows_are_in_one_order_however_a_folder_is_named(tmp_path):
     fsspec.filesystem("memory").put(str(folder), "/order", recursive=True)
     names = [folder, folder.as_uri(), f"{folder}/*/*.parquet", f"{folder.as_uri()}/*/*.parquet", "memory://order"]
     for name in names:
-        with open_rows(name) as rows:
+        with open_dataset(name) as rows:
             assert rows.take(np.arange(5)).ravel().tolist() == [0, 2, 1, 3, 4], name
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-def test_estimators_take_them_as_they_are(kind, folder):
+def test_estimators_accept_all_sources(kind, folder):
     if kind in ("polars lazy", "reader"):
         source = SOURCES[kind](folder)
         source = source.select("x", "y") if kind == "polars lazy" else TABLE.select(["x", "y"]).to_reader()
@@ -101,19 +101,19 @@ def test_estimators_take_them_as_they_are(kind, folder):
 
 def test_results_are_joined_back_in_a_database(folder, tmp_path):
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
-    with open_rows(folder, columns=["x", "y"], key="id") as rows:
+    with open_dataset(folder, columns=["x", "y"], key="id") as rows:
         model = ECM(n_clusters=2, random_state=0).fit(rows)
         out = model.predict_mass(rows, out=tmp_path / "masses.parquet")
-    joined = duckdb.connect().sql(
+    relation = duckdb.connect().sql(
         f"select count(*), sum(abs(m.id - t.id)) from '{out}/*.parquet' m "
         f'join \'{folder}/**/*.parquet\' t using (id) where (m."{{0}}" > m."{{1}}") = (t.x > 4.5)'
     )
-    agreeing, _ = joined.fetchall()[0]
+    agreeing, _ = relation.fetchall()[0]
     assert agreeing in (0, N)  # clusters have no order
 
 
 @pytest.mark.parametrize("kind", ["fixed", "list", "large", "files"])
-def test_lists_are_as_many_features(kind, tmp_path):
+def test_lists_become_several_features(kind, tmp_path):
     values = RANDOM.normal(size=(N, 5)).astype(np.float32)
     flat, ends = pa.array(values.ravel()), np.arange(N + 1) * 5
     fixed = pa.FixedSizeListArray.from_arrays(flat, 5)
@@ -125,7 +125,7 @@ def test_lists_are_as_many_features(kind, tmp_path):
     if kind == "files":
         source = tmp_path / "e.parquet"
         pq.write_table(table, source, row_group_size=64)
-    with open_rows(source, columns=["e", "x"], key="id") as rows:
+    with open_dataset(source, columns=["e", "x"], key="id") as rows:
         assert list(rows.feature_names) == ["e[0]", "e[1]", "e[2]", "e[3]", "e[4]", "x"]
         assert rows.dtype == np.float32
         np.testing.assert_array_equal(
@@ -137,72 +137,72 @@ def test_lists_are_as_many_features(kind, tmp_path):
 def test_lists_that_differ_are_refused_with_their_row(bad, tmp_path):
     pq.write_table(pa.table({"e": [[1.0, 2.0]] * 7 + [bad]}), tmp_path / "e.parquet", row_group_size=3)
     with pytest.raises(ValueError, match=r"column 'e' has .* row 7 of e.parquet"):
-        open_rows(tmp_path / "e.parquet")
+        open_dataset(tmp_path / "e.parquet")
 
 
 def test_decimals_are_numbers():
     table = pa.table({"price": pa.array(["1.50", "2.25"]).cast(pa.decimal128(10, 2))})
-    with open_rows(table.to_reader()) as rows:
+    with open_dataset(table.to_reader()) as rows:
         np.testing.assert_array_equal(rows.take(np.arange(2)), [[1.5], [2.25]])
 
 
-def test_a_filtered_dataset_is_read_as_filtered(folder):
-    with open_rows(ds.dataset(folder).filter(ds.field("x") > 4), columns=["x", "y"]) as rows:
+def test_the_filter_of_a_dataset_is_applied(folder):
+    with open_dataset(ds.dataset(folder).filter(ds.field("x") > 4), columns=["x", "y"]) as rows:
         assert len(rows) == (X[:, 0] > 4).sum()
 
 
 def test_streams_without_rows_and_with_missing_values_are_refused(tmp_path):
     with pytest.raises(ValueError, match="X gave no rows"):
-        open_rows(TABLE.slice(0, 0).to_reader(), columns=["x"], folder=tmp_path)
+        open_dataset(TABLE.slice(0, 0).to_reader(), columns=["x"], folder=tmp_path)
     with pytest.raises(ValueError, match="row 2 of X"):
-        open_rows(pa.table({"x": [1.0, 2.0, None]}).to_reader(), folder=tmp_path)
+        open_dataset(pa.table({"x": [1.0, 2.0, None]}).to_reader(), folder=tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["nothing-*.parquet", "nothing.parquet"])
-def test_paths_and_urls_that_lead_nowhere_are_named(name, tmp_path):
+def test_invalid_paths_and_urls_are_named(name, tmp_path):
     for place in (f"{tmp_path.as_uri()}/{name}", str(tmp_path / name), f"memory://nowhere/{name}"):
         with pytest.raises(FileNotFoundError, match=f"X is the path '{place}'".replace("*", ".")):
-            open_rows(place)
+            open_dataset(place)
     with pytest.raises(ValueError, match="'nonsense://x' is a URL that cannot be opened"):
-        open_rows("nonsense://x")
+        open_dataset("nonsense://x")
 
 
 def test_chunks_may_be_columns_by_name():
     chunks = [{"x": X[start : start + 100, 0], "y": X[start : start + 100, 1]} for start in range(0, N, 100)]
-    for given in (chunks, iter(chunks)):
-        with open_rows(given) as rows:
+    for data in (chunks, iter(chunks)):
+        with open_dataset(data) as rows:
             assert list(rows.feature_names) == ["x", "y"]
             np.testing.assert_array_equal(rows.take(np.arange(N)), X)
 
 
-def test_masses_and_labels_go_to_urls(folder):
+def test_masses_and_labels_are_written_to_urls(folder):
     model = ECM(n_clusters=2, random_state=0).fit(X)
     for place in (f"memory://bucket/{folder.name}/masses.parquet", f"{folder.as_uri()}/of/masses.parquet"):
         assert model.predict_mass(X, out=place) == place
-        with open_rows(place) as rows:
+        with open_dataset(place) as rows:
             np.testing.assert_array_equal(rows.take(np.arange(len(X))), model.masses_)
         with pytest.raises(FileExistsError, match="exists already"):
             model.predict_mass(X, out=place)
     labels = model.predict(X, out=f"memory://bucket/{folder.name}/labels.parquet")
-    with open_rows(labels) as rows:
+    with open_dataset(labels) as rows:
         assert list(rows.feature_names) == ["cluster"]
         np.testing.assert_array_equal(rows.take(np.arange(len(X)))[:, 0], model.labels_)
-    with pytest.raises(ValueError, match="only Parquet files can go"):
+    with pytest.raises(ValueError, match="supports only Parquet files"):
         model.predict(X, out="memory://bucket/labels.npy")
 
 
-def test_labels_go_to_files(tmp_path):
+def test_labels_are_written_to_files(tmp_path):
     model = ECM(n_clusters=2, random_state=0).fit(X)
-    mapped = model.predict(X, out=tmp_path / "labels.npy")
-    assert isinstance(mapped, np.memmap)
-    assert mapped.dtype == np.int32
-    np.testing.assert_array_equal(mapped, model.labels_)
+    labels = model.predict(X, out=tmp_path / "labels.npy")
+    assert isinstance(labels, np.memmap)
+    assert labels.dtype == np.int32
+    np.testing.assert_array_equal(labels, model.labels_)
 
 
 @pytest.fixture(name="store")
 def object_store(monkeypatch):
-    """A real server of S3's protocol; how its URLs end, and its filesystem."""
+    """Start a server with the S3 protocol; return the ending of its URLs, and its filesystem."""
     server = pytest.importorskip("moto.server", reason="moto is not installed")
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
@@ -221,7 +221,7 @@ def test_tables_come_from_an_object_store(folder, store):
     options, files = store
     pa.fs.copy_files(str(folder), "bucket/table", destination_filesystem=files)
     for path in ("table", "table/part-*.parquet"):
-        with open_rows(f"s3://bucket/{path}{options}", columns=["x", "y"], key="id") as rows:
+        with open_dataset(f"s3://bucket/{path}{options}", columns=["x", "y"], key="id") as rows:
             assert len(rows) == (N if path == "table" else 300)
             assert len(rows.keys.names()) == len(rows)
 
@@ -243,29 +243,29 @@ def test_two_processes_without_a_shared_folder_fit_and_score_a_table_of_an_objec
             file.write(content.getvalue())
     url = f"s3://bucket/big{options}"
     expected = ECM(3, random_state=0).fit(table[["x", "y"]])
-    own = {"n_workers": 2, "threads_per_worker": 1, "local_directory": tmp_path}
+    cluster_options = {"n_workers": 2, "threads_per_worker": 1, "local_directory": tmp_path}
     with (
-        LocalCluster(dashboard_address=None, **own) as cluster,
+        LocalCluster(dashboard_address=None, **cluster_options) as cluster,
         Client(cluster) as client,
-        open_rows(url, columns=["x", "y"], key="id", block_rows=2000) as rows,
+        open_dataset(url, columns=["x", "y"], key="id", block_rows=2000) as rows,
     ):
         model = ECM(3, random_state=0, checkpoint=f"s3://bucket/fit.state{options}").fit(rows)
-        own = client.run(lambda dask_worker: os.listdir(dask_worker.local_directory))
-        held = [{name for name in names if name.endswith(".rows")} for names in own.values()]
-        assert len(held) == 2
-        assert len(set.union(*held)) == 8, "workers have parts in folders of their own; an idle one may take more"
+        listings = client.run(lambda dask_worker: os.listdir(dask_worker.local_directory))
+        parts = [{name for name in names if name.endswith(".rows")} for names in listings.values()]
+        assert len(parts) == 2
+        assert len(set.union(*parts)) == 8, "each worker has a folder for its parts; an idle worker may take more"
         out = model.predict_mass(rows, out=f"s3://bucket/masses.parquet{options}")
         labels = model.predict(rows, out=f"s3://bucket/labels.parquet{options}")
     assert not list(tmp_path.rglob("*.rows"))
     np.testing.assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=0, atol=1e-9)
     assert out.endswith(options)
-    found = pa.parquet.read_table("bucket/masses.parquet", filesystem=files)
-    assert found.column_names == ["id", *model.focal_sets_.labels]
-    assert found["id"].to_pylist() == list(table["id"])
-    np.testing.assert_allclose(np.column_stack(found.columns[1:]), expected.masses_, rtol=0, atol=1e-9)
-    joined = table.merge(pa.parquet.read_table("bucket/labels.parquet", filesystem=files).to_pandas(), on="id")
+    masses = pa.parquet.read_table("bucket/masses.parquet", filesystem=files)
+    assert masses.column_names == ["id", *model.focal_sets_.labels]
+    assert masses["id"].to_pylist() == list(table["id"])
+    np.testing.assert_allclose(np.column_stack(masses.columns[1:]), expected.masses_, rtol=0, atol=1e-9)
+    merged = table.merge(pa.parquet.read_table("bucket/labels.parquet", filesystem=files).to_pandas(), on="id")
     assert labels.endswith(options)
-    np.testing.assert_array_equal(joined["cluster"], expected.labels_)
+    np.testing.assert_array_equal(merged["cluster"], expected.labels_)
     evlearn.save_model(model, f"s3://bucket/model.json{options}")
-    again = evlearn.load_model(f"s3://bucket/model.json{options}")
-    np.testing.assert_array_equal(again.cluster_centers_, model.cluster_centers_)
+    loaded = evlearn.load_model(f"s3://bucket/model.json{options}")
+    np.testing.assert_array_equal(loaded.cluster_centers_, model.cluster_centers_)

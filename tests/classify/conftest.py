@@ -6,26 +6,28 @@ import pytest
 
 @pytest.fixture(scope="session")
 def read_data(reference_file):
-    """Features and classes of a table, whose column "y" ends the features."""
+    """Return a function that reads features and classes of a table; its column "y" follows the features."""
 
-    def read(name):
+    def read_named(name):
         header, *lines = reference_file(f"data/{name}.csv").read_text().split()
         width = header.split(",").index("y")
         table = np.array([line.split(",")[: width + 1] for line in lines], dtype=float)
         return table[:, :width], table[:, width].astype(int)
 
-    return read
+    return read_named
 
 
 @pytest.fixture(scope="session")
 def read_case(reference, read_data):
-    """Arrays, scalars and parameters of a reference case, with its training and test rows."""
+    """Return a function that reads a reference case, with its training and test rows."""
 
-    def read(name):
+    def read_named(name):
         case = reference(name)
         words = case.parameters["data"]
         (table,) = [
-            one for one in ("glass_evclass", "ionosphere_evclass", "vehicles_evclass", "iris") if one in words
+            table
+            for table in ("glass_evclass", "ionosphere_evclass", "vehicles_evclass", "iris")
+            if table in words
         ]
         X, y = read_data(table)
         if "scale(" in words:
@@ -35,4 +37,4 @@ def read_case(reference, read_data):
         parts = {"X": X[train], "y": y[train], "X_test": X[test], "y_test": y[test]}
         return SimpleNamespace(**vars(case), **parts)
 
-    return read
+    return read_named

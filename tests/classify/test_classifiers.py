@@ -1,4 +1,4 @@
-"""What all evidential classifiers promise: scikit-learn's contract, decisions, ignorance far away, bad data."""
+"""Common tests of evidential classifiers: scikit-learn's API, decisions, remote samples, invalid data."""
 
 import copy
 import warnings
@@ -25,6 +25,7 @@ from evlearn.classify import (
     EvidentialRBFClassifier,
 )
 from evlearn.exceptions import CollapseWarning
+from evlearn.utils.switches import with_switches
 
 MODELS = [
     EvidentialForestClassifier(20, random_state=0),
@@ -41,28 +42,28 @@ def iris():
     return load_iris(return_X_y=True)
 
 
-def weights_are_counts_but(estimator):
+def expected_failures(estimator):
     name = "check_sample_weight_equivalence_on_dense_data"
     if isinstance(estimator, EvidentialKNNClassifier):
-        return {name: "scales are learned as exactly as tol says; with a small tol it passes, in test_weights.py"}
+        return {name: "the precision of scales depends on tol; test_weights.py checks a small tol"}
     return {}
 
 
 @pytest.mark.filterwarnings("ignore:n_prototypes=6 exceeds half")
 @parametrize_with_checks(
-    [*MODELS, EvidentialNeuralClassifier(6, per_class=False, max_iter=50, random_state=0)],
-    expected_failed_checks=weights_are_counts_but,
+    [*MODELS, with_switches(EvidentialNeuralClassifier(6, max_iter=50, random_state=0), per_class=False)],
+    expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 @all_models
-def test_the_tools_of_scikit_learn_work(iris, model):
+def test_pipelines_searches_and_calibration_work(iris, model):
     X, y = iris
     pipeline = make_pipeline(StandardScaler(), clone(model))
     assert cross_val_score(pipeline, X, y).mean() > 0.9
-    name = next(one for one in ("n_neighbors", "n_prototypes", "n_estimators") if one in model.get_params())
+    name = next(key for key in ("n_neighbors", "n_prototypes", "n_estimators") if key in model.get_params())
     search = GridSearchCV(clone(model), {name: [3, 6]}, scoring="neg_log_loss", cv=3).fit(X, y)
     assert search.best_params_[name] in (3, 6)
     calibrated = CalibratedClassifierCV(clone(model), cv=3).fit(X, y)
@@ -89,7 +90,7 @@ def test_frames_and_labels_of_any_type(iris, model, frame):
 
 
 @all_models
-def test_predictions_are_views_of_the_masses(iris, model):
+def test_predictions_follow_from_the_masses(iris, model):
     X, y = iris
     fitted = clone(model).fit(X, y)
     partition = fitted.predict_mass(X)
@@ -110,7 +111,7 @@ def test_predictions_are_views_of_the_masses(iris, model):
 
 
 @all_models
-def test_far_from_the_data_nothing_is_known(iris, model):
+def test_remote_samples_have_all_mass_on_all_classes(iris, model):
     X, y = iris
     fitted = clone(model).fit(X, y)
     direction = np.array([1, -1, 1, -1]) / 2
@@ -118,24 +119,24 @@ def test_far_from_the_data_nothing_is_known(iris, model):
         fitted.predict_mass(X.mean(axis=0)[None] + r * direction).masses[0, -1] for r in (1e2, 1e3, 1e100)
     ]
     np.testing.assert_allclose(ignorance, 1, rtol=0, atol=1e-9)
-    far = X.mean(axis=0)[None] + 1e3 * direction
-    np.testing.assert_allclose(fitted.predict_proba(far), 1 / 3)
-    assert fitted.predict_set(far).all()
-    assert fitted.decide(far, rejection_cost=0.3, criterion="pessimistic") == ["refused"]
+    remote = X.mean(axis=0)[None] + 1e3 * direction
+    np.testing.assert_allclose(fitted.predict_proba(remote), 1 / 3)
+    assert fitted.predict_set(remote).all()
+    assert fitted.decide(remote, rejection_cost=0.3, criterion="pessimistic") == ["refused"]
     acts = {"rejection_cost": 0.3, "unknown_cost": 0.25, "criterion": "pessimistic"}
-    assert fitted.decide(far, **acts) == ["unknown"]
+    assert fitted.decide(remote, **acts) == ["unknown"]
 
 
-def test_decisions_are_those_of_the_theory(iris):
+def test_decisions_follow_from_the_masses(iris):
     X, y = iris
     model = EvidentialKNNClassifier().fit(X, y)
     partition = model.predict_mass(X)
     for criterion in ("pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"):
-        chosen = decide(
+        acts = decide(
             partition.masses, partition.focal_sets, loss_matrix(3, unknown_cost=0.1), criterion=criterion, rho=0.3
         )
-        said = model.decide(X, unknown_cost=0.1, criterion=criterion, rho=0.3, unknown_label=-2)
-        np.testing.assert_array_equal(said, np.where(chosen == 3, -2, chosen))
+        decisions = model.decide(X, unknown_cost=0.1, criterion=criterion, rho=0.3, unknown_label=-2)
+        np.testing.assert_array_equal(decisions, np.where(acts == 3, -2, acts))
     assert set(model.decide(X)) == {0, 1, 2}
 
 
@@ -151,20 +152,20 @@ def test_decisions_are_those_of_the_theory(iris):
         ([1.0, 2.0], {"rejected_label": None}, "O"),
     ],
 )
-def test_decisions_are_called_as_the_labels_call_them(classes, labels, kind):
+def test_decisions_have_the_names_and_types_of_the_labels(classes, labels, kind):
     X = np.array([[0.0], [0.1], [1.0], [1.1]])
     model = EvidentialKNNClassifier(2, alpha=0.9).fit(X, np.array(classes)[[0, 0, 1, 1]])
     costs = {"rejection_cost": 0.4, "unknown_cost": 0.45, "criterion": "pessimistic"}
-    said = model.decide([[0.0], [1.1], [1e6]], **costs, **labels)
-    assert said.tolist() == [*classes, labels.get("rejected_label", "refused")]
-    assert said.dtype.kind == kind
+    decisions = model.decide([[0.0], [1.1], [1e6]], **costs, **labels)
+    assert decisions.tolist() == [*classes, labels.get("rejected_label", "refused")]
+    assert decisions.dtype.kind == kind
     assert model.decide([[1e6]], unknown_cost=0.3, criterion="pessimistic", **labels).tolist() == [
         labels.get("unknown_label", "unknown")
     ]
-    assert model.decide(X).dtype == model.classes_.dtype  # nothing but classes can be said
+    assert model.decide(X).dtype == model.classes_.dtype  # only classes are possible
 
 
-def test_a_class_that_is_called_refused_is_not_mixed_up():
+def test_a_class_named_refused_is_not_confused_with_rejections():
     X, y = [[0.0], [1.0]], np.array(["refused", "granted"])
     model = EvidentialKNNClassifier(1).fit(X, y)
     assert model.decide(X).tolist() == ["refused", "granted"]
@@ -180,19 +181,19 @@ def test_decisions_are_those_of_r(reference):
     sets = FocalSets.simple(3)
     masses = np.column_stack([np.zeros(40), arrays["m"]])
     rules = {"upper": "pessimistic", "lower": "optimistic", "pignistic": "pignistic", "hurwicz": "hurwicz"}
-    for theirs, ours in rules.items():
+    for rule, criterion in rules.items():
         for name, losses in {"01": None, "reject": arrays["L_reject"], "unknown": arrays["L_unknown"]}.items():
-            said = decide(masses, sets, losses, criterion=ours)
-            np.testing.assert_array_equal(said + 1, arrays[f"dec_{name}_{theirs}_1b"], err_msg=f"{theirs} {name}")
-    said = decide(masses, sets, criterion="hurwicz", rho=0.2)
-    np.testing.assert_array_equal(said + 1, arrays["dec_01_hurwicz_rho0.2_1b"])
+            decisions = decide(masses, sets, losses, criterion=criterion)
+            np.testing.assert_array_equal(decisions + 1, arrays[f"dec_{name}_{rule}_1b"], err_msg=f"{rule} {name}")
+    decisions = decide(masses, sets, criterion="hurwicz", rho=0.2)
+    np.testing.assert_array_equal(decisions + 1, arrays["dec_01_hurwicz_rho0.2_1b"])
 
 
 # Labels
 
 
 @all_models
-def test_soft_labels_come_as_masses_plausibilities_or_sets(model):
+def test_soft_labels_may_be_masses_plausibilities_or_sets(model):
     X, y = make_blobs(120, centers=3, random_state=0)
     doubt = FocalSets.full(["a", "b", "c"])
     masses = np.zeros((120, 8))
@@ -201,16 +202,16 @@ def test_soft_labels_come_as_masses_plausibilities_or_sets(model):
     assert list(fitted.classes_) == ["a", "b", "c"]
     assert (fitted.predict(X) == np.array(["a", "b", "c"])[y]).mean() > 0.9
     candidates = np.eye(3, dtype=bool)[y]
-    candidates[::3] = True  # of every third sample nothing is known
+    candidates[::3] = True  # every third sample is unlabeled
     for labels in (candidates, np.maximum(np.eye(3)[y], 0.3), pd.DataFrame(candidates)):
         assert (clone(model).fit(X, labels).predict(X) == y).mean() > 0.9
 
 
 @all_models
-def test_crisp_labels_and_certain_plausibilities_give_networks_that_agree(model):
+def test_crisp_labels_and_equivalent_plausibilities_give_the_same_predictions(model):
     X, y = make_blobs(90, centers=3, random_state=1)
     crisp, soft = clone(model).fit(X, y), clone(model).fit(X, np.eye(3)[y])
-    if not isinstance(model, EvidentialKNNClassifier):  # with soft labels it has one scale for all classes
+    if not isinstance(model, EvidentialKNNClassifier):  # with soft labels it has a single scale
         np.testing.assert_array_equal(crisp.predict_mass(X).masses, soft.predict_mass(X).masses)
     assert (crisp.predict(X) == soft.predict(X)).mean() > 0.95
 
@@ -220,16 +221,16 @@ def test_crisp_labels_and_certain_plausibilities_give_networks_that_agree(model)
     ("labels", "message"),
     [
         (None, "requires y to be passed"),
-        (np.ones(10), "at least two classes, but y has 1 class"),
+        (np.ones(10), "at least 2 classes, but y has 1 class"),
         (np.full((10, 2), 0.5), "with a 1 in every row"),
         (-np.eye(2)[np.arange(10) % 2], "between 0 and 1"),
         (np.linspace(0, 1, 10), "Unknown label type"),
         (np.arange(9) % 2, "inconsistent numbers of samples"),
         (np.eye(2), "y has labels of 2 samples, but X has 10 rows"),
-        (CredalPartition([[0, 1.0]] * 10, FocalSets.full(1)), "at least two classes"),
+        (CredalPartition([[0, 1.0]] * 10, FocalSets.full(1)), "at least 2 classes"),
     ],
 )
-def test_labels_that_cannot_be_used_are_refused(model, labels, message):
+def test_invalid_labels_are_rejected(model, labels, message):
     with pytest.raises(ValueError, match=message):
         clone(model).fit(np.arange(20.0).reshape(10, 2), labels)
 
@@ -254,7 +255,7 @@ def test_labels_that_cannot_be_used_are_refused(model, labels, message):
     ],
     ids=["coincident", "duplicates", "constant", "huge", "tiny", "tinier", "offset", "two"],
 )
-def test_masses_stay_masses_on_strange_data(model, soft, X):
+def test_masses_are_valid_on_degenerate_data(model, soft, X):
     y = np.arange(len(X)) % 2
     fitted = clone(model).fit(X, np.eye(2)[y] if soft else y)
     masses = fitted.predict_mass(np.vstack([X, X[:1] + 1, 3 * X])).masses
@@ -264,19 +265,19 @@ def test_masses_stay_masses_on_strange_data(model, soft, X):
 
 
 @all_models
-def test_values_whose_squares_overflow_are_refused(model):
+def test_values_whose_squares_overflow_are_rejected(model):
     with pytest.raises(ValueError, match="X has values beyond 1e"):
         clone(model).fit([[0.0], [1e200]], [0, 1])
 
 
 @all_models
-def test_the_same_seed_gives_the_same_bits(iris, model):
+def test_the_same_seed_gives_the_same_masses(iris, model):
     X, y = iris
-    one, two = clone(model).fit(X, y), clone(model).fit(X, y)
-    np.testing.assert_array_equal(one.predict_mass(X).masses, two.predict_mass(X).masses)
+    first, second = clone(model).fit(X, y), clone(model).fit(X, y)
+    np.testing.assert_array_equal(first.predict_mass(X).masses, second.predict_mass(X).masses)
 
 
-def test_a_class_of_one_object_is_learned_from():
+def test_a_class_of_a_single_sample_is_learned():
     X, y = make_blobs(40, centers=2, random_state=0)
     X, y = np.vstack([X, [[30.0, 30.0]]]), np.append(y, 2)
     for model in MODELS:
@@ -289,60 +290,70 @@ def test_a_class_of_one_object_is_learned_from():
 
 @pytest.mark.parametrize("classes", [["b,1", "a 2"], [" Ω", "Ω"], ["", "∅"], [2.0, 1.0], [7, -3], [False, True]])
 @all_models
-def test_classes_of_any_type_and_any_characters_are_learnt_and_said(model, classes):
+def test_classes_of_any_type_and_with_any_characters_are_predicted(model, classes):
     X = np.vstack([np.zeros((10, 2)), np.ones((10, 2))]) + np.random.RandomState(0).normal(size=(20, 2)) / 10
     y = np.repeat(np.array(classes), 10)
     fitted = clone(model).fit(X, y)
     assert fitted.predict(X).tolist() == y.tolist()
     assert fitted.classes_.tolist() == sorted(classes)
     partition = fitted.predict_mass(X)
-    assert list(partition.cluster_names) == [str(one) for one in fitted.classes_]
-    names = [str(one) for one in y.tolist()]
+    assert list(partition.cluster_names) == [str(name) for name in fitted.classes_]
+    names = [str(name) for name in y.tolist()]
     assert fitted.fit(X, CredalPartition.from_hard(names)).predict(X).tolist() == names
 
 
-def some_noise():
-    """Features that say nothing about the classes."""
+def independent_data():
+    """Return features that are independent of the classes."""
     random = np.random.default_rng(0)
     return random.normal(size=(3000, 2)), np.arange(3000) % 2
 
 
 @pytest.mark.parametrize("kind", [EvidentialNeuralClassifier, EvidentialRBFClassifier])
-def test_a_network_that_has_learned_nothing_says_so(kind):
-    with pytest.warns(CollapseWarning, match="after 5 more starts.*hardly more .* than the shares of the classes"):
-        kind(2, random_state=0).fit(*some_noise())
+def test_a_network_without_predictive_power_warns(kind):
+    with pytest.warns(
+        CollapseWarning, match="after 5 more starts.*hardly predicts .* better than the shares of the classes"
+    ):
+        kind(2, random_state=0).fit(*independent_data())
 
 
 @pytest.mark.parametrize("kind", [EvidentialNeuralClassifier, EvidentialRBFClassifier])
-def test_a_network_that_has_learned_nothing_begins_again(kind, monkeypatch):
+def test_a_network_without_predictive_power_is_restarted(kind, monkeypatch):
     X, y = make_blobs(60, centers=[[0, 0], [5, 5]], random_state=0)
-    answers = iter([False, False, True])
-    monkeypatch.setattr(kind, "_has_learned", lambda *_: next(answers))
+    results = iter([False, False, True])
+    monkeypatch.setattr(kind, "_beats_baseline", lambda *_: next(results))
     model = kind(2, random_state=0).fit(X, y)
-    assert next(answers, "all starts were made") == "all starts were made"
+    assert next(results, "all starts were made") == "all starts were made"
     assert model.score(X, y) == 1
 
 
-def test_neighbours_with_noisy_labels_are_less_sure_and_more_often_right_than_in_the_papers():
+def test_defaults_are_more_accurate_and_cautious_with_noisy_labels_than_those_of_the_papers():
     random = np.random.default_rng(0)
     X = random.normal(size=(600, 2))
     y = np.where(random.uniform(size=600) < 0.4, random.integers(2, size=600), X[:, 0] > 0).astype(int)
-    ours, theirs = (
+    default, published = (
         model.fit(X[:300], y[:300])
         for model in (EvidentialKNNClassifier(), EvidentialKNNClassifier(5, alpha=0.95))
     )
-    assert ours.score(X[300:], y[300:]) > theirs.score(X[300:], y[300:]) + 0.05
-    sure = [(model.predict_mass(X[300:]).masses[:, 1:3].max(axis=1) > 0.9).sum() for model in (ours, theirs)]
-    assert sure[0] < 0.8 * sure[1]
+    assert default.score(X[300:], y[300:]) > published.score(X[300:], y[300:]) + 0.05
+    n_sure = [
+        (model.predict_mass(X[300:]).masses[:, 1:3].max(axis=1) > 0.9).sum() for model in (default, published)
+    ]
+    assert n_sure[0] < 0.8 * n_sure[1]
 
 
-def test_the_summary_of_a_classifier_speaks_of_classes_also_of_some_samples_and_of_copies():
+def test_the_summary_of_a_classifier_mentions_classes_also_for_subsets_and_copies():
     X, y = load_iris(return_X_y=True)
-    told = EvidentialKNNClassifier().fit(X, y).predict_mass(X)
-    assert "3 classes" in repr(told)
-    for partition in (told, told[:100], told.normalize(), told.rename(sample_names=range(150)), copy.copy(told)):
+    result = EvidentialKNNClassifier().fit(X, y).predict_mass(X)
+    assert "3 classes" in repr(result)
+    for partition in (
+        result,
+        result[:100],
+        result.normalize(),
+        result.rename(sample_names=range(150)),
+        copy.copy(result),
+    ):
         text = str(partition.summary())
         assert "3 classes\n" in text
         assert text.endswith("or more in one class")
         assert "cluster" not in text
-    assert "3 classes" in str(told[:75].summary() + told[75:].summary())
+    assert "3 classes" in str(result[:75].summary() + result[75:].summary())

@@ -1,4 +1,4 @@
-"""Distinct rows: the same ones in the same order, whatever the units, origins and precision of the columns."""
+"""Distinct rows, whose order does not depend on the units, origins and precision of the columns."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_distinct_rows_are_those_of_a_sorted_set(table):
     keys = [key(row) for row in table]
     first, inverse = distinct_rows(table)
     assert [keys[row] for row in first] == sorted(set(keys))
-    assert [keys[first[place]] for place in inverse] == keys
+    assert [keys[first[number]] for number in inverse] == keys
     assert [keys.index(keys[row]) for row in first] == first.tolist()
 
 
@@ -31,5 +31,5 @@ def test_distinct_rows_are_those_of_a_sorted_set(table):
 def test_units_origins_and_precision_do_not_change_the_order(change):
     X = np.random.default_rng(0).normal(size=(200, 3))
     X[100:] = X[:100]
-    for before, after in zip(distinct_rows(X), distinct_rows(change(X)), strict=True):
-        np.testing.assert_array_equal(before, after)
+    for expected, result in zip(distinct_rows(X), distinct_rows(change(X)), strict=True):
+        np.testing.assert_array_equal(expected, result)

@@ -1,4 +1,4 @@
-"""Several classifiers together: reliabilities that are learned, members that fail, and the theory behind it."""
+"""Fusion of classifiers: learned reliabilities, members that fail, and contextual discounting."""
 
 import numpy as np
 import pandas as pd
@@ -21,21 +21,22 @@ from evlearn.classify import EvidentialForestClassifier, EvidentialKNNClassifier
 
 X, Y = load_wine(return_X_y=True)
 FRAME = load_wine(as_frame=True).data
-ACIDS, COLOUR = [1, 2, 3], [9, 10, 11]
+ACIDS, COLOR = [1, 2, 3], [9, 10, 11]
 
 
 def sensor(columns, model=None):
     return make_pipeline(make_column_transformer((StandardScaler(), columns)), model or EvidentialKNNClassifier(5))
 
 
-def two(**parameters):
-    return FusionClassifier([("acids", sensor(ACIDS)), ("colour", sensor(COLOUR))], **parameters)
+def two_sensors(**parameters):
+    return FusionClassifier([("acids", sensor(ACIDS)), ("color", sensor(COLOR))], **parameters)
 
 
 @parametrize_with_checks(
     [
         FusionClassifier(
-            [("near", EvidentialKNNClassifier(3)), ("trees", EvidentialForestClassifier(5, random_state=0))], cv=2
+            [("neighbors", EvidentialKNNClassifier(3)), ("trees", EvidentialForestClassifier(5, random_state=0))],
+            cv=2,
         )
     ]
 )
@@ -45,140 +46,143 @@ def test_scikit_learn_checks(estimator, check):
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(2, 4), st.integers(0, 1000))
-def test_contextual_discounting_weakens_what_is_said_against_a_class(n_classes, seed):
+def test_contextual_discounting_reduces_evidence_against_a_class(n_classes, seed):
     random = np.random.default_rng(seed)
     sets = FocalSets.full(n_classes)
     masses, rates = random.dirichlet(np.full(len(sets), 0.3), size=3), random.random(n_classes)
-    found = belief.contextual_discount(masses, sets, rates)
-    belief.check_masses(found, sets)
+    discounted = belief.contextual_discount(masses, sets, rates)
+    belief.check_masses(discounted, sets)
     expected = 1 - (1 - rates) * (1 - belief.contour(masses, sets))
-    np.testing.assert_allclose(belief.contour(found, sets), expected, atol=1e-9)
+    np.testing.assert_allclose(belief.contour(discounted, sets), expected, atol=1e-9)
     np.testing.assert_allclose(belief.contextual_discount(masses, sets, np.zeros(n_classes)), masses, atol=1e-12)
 
 
-def test_contextual_discounting_of_a_sensor_that_takes_airplanes_for_rockets():
+def test_contextual_discounting_of_a_sensor_that_confuses_airplanes_with_rockets():
     sets = FocalSets.full(["a", "h", "r"])
     masses = np.zeros(8)
     masses[[sets.index(["a"]), sets.index(["r"])]] = 0.5
-    found = belief.contextual_discount(masses, sets, [0.4, 0, 0])
-    assert found[sets.index(["a"])] == pytest.approx(0.5)
-    assert found[sets.index(["r"])] == pytest.approx(0.3)
-    assert found[sets.index(["a", "r"])] == pytest.approx(0.2)
+    discounted = belief.contextual_discount(masses, sets, [0.4, 0, 0])
+    assert discounted[sets.index(["a"])] == pytest.approx(0.5)
+    assert discounted[sets.index(["r"])] == pytest.approx(0.3)
+    assert discounted[sets.index(["a", "r"])] == pytest.approx(0.2)
 
 
-def test_what_cannot_be_discounted_is_refused():
-    with pytest.raises(ValueError, match="rates must hold 2 numbers"):
+def test_invalid_discounting_is_rejected():
+    with pytest.raises(ValueError, match="rates must be 2 numbers"):
         belief.contextual_discount([0, 1, 0, 0], FocalSets.full(2), [0.1])
     with pytest.raises(ValueError, match="all subsets"):
         belief.contextual_discount([0, 1, 0, 0, 0], FocalSets.simple(3), [0.1, 0, 0])
 
 
 @pytest.mark.parametrize("discounting", ["contextual", "plain", None])
-def test_together_they_are_better_than_each(discounting):
-    model = two(discounting=discounting).fit(X[::2], Y[::2])
+def test_the_combination_is_more_accurate_than_each_member(discounting):
+    model = two_sensors(discounting=discounting).fit(X[::2], Y[::2])
     belief.check_masses(model.predict_mass(X).masses, model.focal_sets_)
-    alone = [one.score(X[1::2], Y[1::2]) for one in model.estimators_]
-    assert model.score(X[1::2], Y[1::2]) > max(alone)
+    scores = [member.score(X[1::2], Y[1::2]) for member in model.estimators_]
+    assert model.score(X[1::2], Y[1::2]) > max(scores)
     if discounting is None:
         assert (model.reliabilities_ == 1).all()
 
 
 @pytest.mark.parametrize("discounting", ["contextual", "plain"])
 def test_plausibilities_are_products_of_discounted_ones(discounting):
-    model = two(discounting=discounting).fit(X, Y)
-    said = [one[:-1].transform(X) for one in model.estimators_]
+    model = two_sensors(discounting=discounting).fit(X, Y)
+    inputs = [member[:-1].transform(X) for member in model.estimators_]
     contours = [
-        one[-1].predict_mass(rows).to_possibilistic() for one, rows in zip(model.estimators_, said, strict=True)
+        member[-1].predict_mass(rows).to_possibilistic()
+        for member, rows in zip(model.estimators_, inputs, strict=True)
     ]
     product = np.prod(
-        [1 - one * (1 - contour) for one, contour in zip(model.reliabilities_, contours, strict=True)], axis=0
+        [
+            1 - reliability * (1 - contour)
+            for reliability, contour in zip(model.reliabilities_, contours, strict=True)
+        ],
+        axis=0,
     )
     np.testing.assert_allclose(
         model.predict_proba(X), product / product.sum(axis=1, keepdims=True), rtol=1e-6, atol=1e-9
     )
 
 
-def test_who_guesses_is_not_believed_and_who_knows_one_class_is_believed_about_it():
+def test_reliabilities_reflect_the_information_of_each_member():
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=400)
     data = rng.normal(size=(400, 3))
-    data[:, 0] += 4 * (y == 0)  # the first tells class 0 from the others
-    data[:, 1] += 4 * y  # the second knows all, the third nothing
-    # Voices as loud as these are too sure of themselves; with defaults, who knows nothing says nothing.
+    data[:, 0] += 4 * (y == 0)  # the first feature separates class 0 from the others
+    data[:, 1] += 4 * y  # the second separates all classes, the third none
+    # This alpha results in overconfident members; with defaults, uninformative members have vacuous masses.
     members = [(str(k), sensor([k], EvidentialKNNClassifier(5, alpha=0.95))) for k in range(3)]
-    found = FusionClassifier(members).fit(data, y).reliabilities_
-    assert found[1].min() > found[2].max() + 0.1
-    assert found[0, 0] > found[0, 1:].max()
+    reliabilities = FusionClassifier(members).fit(data, y).reliabilities_
+    assert reliabilities[1].min() > reliabilities[2].max() + 0.1
+    assert reliabilities[0, 0] > reliabilities[0, 1:].max()
 
 
-def test_a_sensor_that_is_far_off_or_missing_loses_its_say():
-    model = two().fit(X, Y)
+def test_a_sensor_with_extreme_or_missing_values_has_no_influence():
+    model = two_sensors().fit(X, Y)
     broken = X.copy()
     broken[:, ACIDS] = 1e6
-    colour = model.estimators_[1]
-    assert (model.predict(broken) == colour.predict(X)).mean() > 0.97
+    color = model.estimators_[1]
+    assert (model.predict(broken) == color.predict(X)).mean() > 0.97
     missing = X.copy()
     missing[:, ACIDS] = np.nan
-    lines = FusionClassifier([("acids", sensor(ACIDS, LogisticRegression())), ("colour", sensor(COLOUR))]).fit(
-        X, Y
-    )
-    assert (lines.predict(missing) == lines.estimators_[1].predict(X)).all()
-    some = X.copy()
-    some[::2, ACIDS] = np.nan
-    expected = np.where(np.arange(len(X)) % 2, lines.predict(X), lines.predict(missing))
-    assert (lines.predict(some) == expected).all()
-    nothing = lines.predict_mass(np.full_like(X[:3], np.nan)).doubt()
-    assert nothing.min() > 0.3
+    fusion = FusionClassifier([("acids", sensor(ACIDS, LogisticRegression())), ("color", sensor(COLOR))]).fit(X, Y)
+    assert (fusion.predict(missing) == fusion.estimators_[1].predict(X)).all()
+    partial = X.copy()
+    partial[::2, ACIDS] = np.nan
+    expected = np.where(np.arange(len(X)) % 2, fusion.predict(X), fusion.predict(missing))
+    assert (fusion.predict(partial) == expected).all()
+    doubt = fusion.predict_mass(np.full_like(X[:3], np.nan)).doubt()
+    assert doubt.min() > 0.3
 
 
-def test_frames_are_given_to_members_as_they_are():
-    by_name = [("acids", sensor(list(FRAME.columns[ACIDS]))), ("colour", sensor(list(FRAME.columns[COLOUR])))]
+def test_frames_are_passed_to_members_unchanged():
+    members = [("acids", sensor(list(FRAME.columns[ACIDS]))), ("color", sensor(list(FRAME.columns[COLOR])))]
     frame = FRAME.set_axis([f"wine {k}" for k in range(len(FRAME))])
-    model = FusionClassifier(by_name).fit(frame, Y)
-    np.testing.assert_allclose(model.predict_proba(frame), two().fit(X, Y).predict_proba(X))
+    model = FusionClassifier(members).fit(frame, Y)
+    np.testing.assert_allclose(model.predict_proba(frame), two_sensors().fit(X, Y).predict_proba(X))
     assert model.predict_mass(frame[:2]).sample_names == ("wine 0", "wine 1")
     assert list(model.feature_names_in_) == list(FRAME.columns)
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(frame[frame.columns[::-1]])
 
 
-def test_names_of_classes_and_classes_that_a_fold_has_not_seen():
+def test_names_of_classes_and_classes_missing_in_a_fold():
     names = np.array(["Barolo", "Grignolino", "Barbera"])[Y]
     names[0] = "Marsala"
-    model = two(cv=3).fit(X, names)
+    model = two_sensors(cv=3).fit(X, names)
     assert list(model.classes_) == ["Barbera", "Barolo", "Grignolino", "Marsala"]
     assert model.reliabilities_.shape == (2, 4)
     assert (model.predict(X) == names).mean() > 0.9
 
 
-def test_labels_with_doubt():
+def test_soft_labels():
     labels = CredalPartition.from_rough(np.eye(3, dtype=bool)[Y] | (np.arange(len(Y)) % 3 == 0)[:, None])
-    model = two().fit(X, labels)
+    model = two_sensors().fit(X, labels)
     assert (model.predict(X) == Y).mean() > 0.9
     with pytest.raises(ValueError, match="only evidential classifiers"):
         FusionClassifier([("line", LogisticRegression())]).fit(X, labels)
 
 
-def test_a_model_file(tmp_path):
+def test_a_model_file_restores_the_predictions(tmp_path):
     members = [("acids", sensor(ACIDS)), ("forest", EvidentialForestClassifier(10, random_state=0))]
     model = FusionClassifier(members).fit(X, Y)
     evlearn.save_model(model, tmp_path / "model.json")
-    again = evlearn.load_model(tmp_path / "model.json")
-    assert again.predict_mass(X) == model.predict_mass(X)
-    np.testing.assert_array_equal(again.reliabilities_, model.reliabilities_)
+    loaded = evlearn.load_model(tmp_path / "model.json")
+    assert loaded.predict_mass(X) == model.predict_mass(X)
+    np.testing.assert_array_equal(loaded.reliabilities_, model.reliabilities_)
 
 
-def test_wrong_use_is_told():
-    with pytest.raises(TypeError, match="'svm' has neither predict_mass nor predict_proba"):
+def test_errors_explain_wrong_use():
+    with pytest.raises(TypeError, match="'svm' must have predict_mass or predict_proba"):
         FusionClassifier([("svm", LinearSVC())]).fit(X, Y)
-    with pytest.raises(ValueError, match="a name of its own"):
+    with pytest.raises(ValueError, match="different names"):
         FusionClassifier([("a", sensor(ACIDS)), ("a", sensor(ACIDS))]).fit(X, Y)
     with pytest.raises(ValueError, match="pairs of a name and a classifier"):
         FusionClassifier([("a", sensor(ACIDS), ["columns"])]).fit(X, Y)
     with pytest.raises(ValueError, match="discounting must be"):
-        two(discounting="some").fit(X, Y)
-    many, y = make_classification(200, 10, n_informative=8, n_classes=14, random_state=0)
-    with pytest.raises(ValueError, match="at most 12 classes"):
-        two().fit(many, y)
-    assert len(clone(two(discounting="plain")).fit(np.tile(many, 2), y).classes_) == 14
-    assert isinstance(two().fit(pd.DataFrame(X), Y).predict_mass(pd.DataFrame(X)), CredalPartition)
+        two_sensors(discounting="some").fit(X, Y)
+    rows, y = make_classification(200, 10, n_informative=8, n_classes=14, random_state=0)
+    with pytest.raises(ValueError, match="limited to 12 classes"):
+        two_sensors().fit(rows, y)
+    assert len(clone(two_sensors(discounting="plain")).fit(np.tile(rows, 2), y).classes_) == 14
+    assert isinstance(two_sensors().fit(pd.DataFrame(X), Y).predict_mass(pd.DataFrame(X)), CredalPartition)

@@ -1,4 +1,4 @@
-"""Evidential k-nearest neighbours: each neighbour is a piece of evidence."""
+"""Evidential k-nearest neighbors."""
 
 import numpy as np
 import pytest
@@ -10,22 +10,23 @@ from sklearn.metrics import confusion_matrix
 from sklearn.neighbors import KNeighborsClassifier
 
 from evlearn import CredalPartition
-from evlearn.belief import FocalSets, dempster
+from evlearn.belief import FocalSets, combine
 from evlearn.classify import EvidentialKNNClassifier
 from evlearn.classify.labels import read_labels
 from evlearn.classify.neighbor_evidence import make_evidence
+from evlearn.utils.switches import with_switches
 
 CASES = ["EkNN_glass_K5", "EkNN_glass_K5_lambda1", "EkNN_ionosphere_K5", "EkNN_iris_K5", "EkNN_vehicles_K9"]
 
 
-def some_problem(seed, n_samples=60, n_classes=3):
+def random_problem(seed, n_samples=60, n_classes=3):
     random = np.random.default_rng(seed)
     y = random.integers(n_classes, size=n_samples)
     y[:n_classes] = np.arange(n_classes)
     return random.normal(size=(n_samples, 2)) + 2 * np.eye(n_classes, 2)[y], y, random
 
 
-def some_soft_labels(random, y, n_classes=3):
+def random_soft_labels(random, y, n_classes=3):
     doubt = random.uniform(size=len(y))
     masses = np.zeros((len(y), 2**n_classes))
     sets = FocalSets.full(n_classes)
@@ -34,7 +35,7 @@ def some_soft_labels(random, y, n_classes=3):
     return CredalPartition(masses, sets)
 
 
-# What R says
+# Results of R
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -47,7 +48,7 @@ def test_masses_loss_and_gradient_are_those_of_r(read_case, name):
     def squares_to(rows, neighbors):
         return ((rows[:, None] - case.X[neighbors]) ** 2).sum(axis=2)
 
-    # Given R's neighbours: where distances are equal, it chooses in another way.
+    # With R's neighbors, because it selects others among ties.
     neighbors = case.arrays["train_nn_index_1b"] - 1
     squares = squares_to(case.X, neighbors)
     fixed = (neighbors, squares, case.arrays["gamma0"], 0.95)
@@ -56,23 +57,25 @@ def test_masses_loss_and_gradient_are_those_of_r(read_case, name):
     np.testing.assert_allclose(gradient, case.arrays["grad0"], rtol=0, atol=1e-10)
     fitted = evidence.masses(neighbors, squares, case.arrays["gamma"], 0.95)
     np.testing.assert_allclose(fitted[:, 1:], case.arrays["loo_mass_fit"], rtol=0, atol=1e-8)
-    asked = case.arrays["test_nn_index_1b"] - 1
-    said = evidence.masses(asked, squares_to(case.X_test, asked), case.arrays["gamma"], 0.95)
-    np.testing.assert_allclose(said[:, 1:], case.arrays["test_mass_fit"], rtol=0, atol=1e-8)
+    test_neighbors = case.arrays["test_nn_index_1b"] - 1
+    masses = evidence.masses(test_neighbors, squares_to(case.X_test, test_neighbors), case.arrays["gamma"], 0.95)
+    np.testing.assert_allclose(masses[:, 1:], case.arrays["test_mass_fit"], rtol=0, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_from_the_same_start_the_loss_is_no_worse_than_that_of_r(read_case, name):
     case = read_case(name)
-    settings = {"alpha": 0.95, "loss_lambda": case.parameters["lambda"], "gamma": case.arrays["gamma0"]}
-    model = EvidentialKNNClassifier(case.parameters["K"], **settings).fit(case.X, case.y)
+    settings = {"alpha": 0.95, "gamma": case.arrays["gamma0"]}
+    model = EvidentialKNNClassifier(case.parameters["K"], **settings)
+    with_switches(model, loss_lambda=case.parameters["lambda"]).fit(case.X, case.y)
     assert model.objective_ <= case.scalars["cost"] * (1 + 1e-7)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_our_own_start_ends_as_low_or_nearly(read_case, name):
+def test_the_loss_from_the_default_start_is_at_most_slightly_worse(read_case, name):
     case = read_case(name)
-    model = EvidentialKNNClassifier(case.parameters["K"], alpha=0.95, loss_lambda=case.parameters["lambda"])
+    model = EvidentialKNNClassifier(case.parameters["K"], alpha=0.95)
+    with_switches(model, loss_lambda=case.parameters["lambda"])
     assert model.fit(case.X, case.y).objective_ <= case.scalars["cost"] * 1.01
 
 
@@ -89,33 +92,33 @@ def test_the_published_table_of_ionosphere(read_data):
 
 @given(st.integers(0, 10_000), st.integers(1, 8))
 def test_masses_are_those_of_dempsters_rule(seed, n_neighbors):
-    X, y, random = some_problem(seed)
+    X, y, random = random_problem(seed)
     model = EvidentialKNNClassifier(n_neighbors, alpha=0.95, gamma=0.7, optimize=False).fit(X, y)
-    place = random.normal(size=(1, 2))
-    squares = ((X - place) ** 2).sum(axis=1)
+    row = random.normal(size=(1, 2))
+    squares = ((X - row) ** 2).sum(axis=1)
     sets = FocalSets.simple(3)
     expected = np.array([0, 0, 0, 0, 1.0])
     for i in np.argsort(squares)[:n_neighbors]:
         support = 0.95 * np.exp(-0.49 * squares[i])
-        one = np.zeros(5)
-        one[1 + y[i]], one[-1] = support, 1 - support
-        expected = dempster([expected, one], sets)
-    np.testing.assert_allclose(model.predict_mass(place).masses[0], expected, rtol=0, atol=1e-12)
+        piece = np.zeros(5)
+        piece[1 + y[i]], piece[-1] = support, 1 - support
+        expected = combine([expected, piece], sets)
+    np.testing.assert_allclose(model.predict_mass(row).masses[0], expected, rtol=0, atol=1e-12)
 
 
 @given(st.integers(0, 10_000))
-def test_crisp_labels_given_as_soft_ones_say_the_same(seed):
-    X, y, random = some_problem(seed)
-    places = random.normal(size=(20, 2)) * 3
+def test_crisp_labels_and_equivalent_soft_labels_give_the_same_masses(seed):
+    X, y, random = random_problem(seed)
+    rows = random.normal(size=(20, 2)) * 3
     crisp = EvidentialKNNClassifier(gamma=0.7, optimize=False).fit(X, y)
     for labels in (CredalPartition.from_hard(y), np.eye(3)[y]):
         soft = EvidentialKNNClassifier(gamma=0.7, optimize=False).fit(X, labels)
         assert soft.objective_ == pytest.approx(crisp.objective_, abs=1e-12)
-        said = soft.predict_mass(places)
+        partition = soft.predict_mass(rows)
         for subset in crisp.focal_sets_:
             np.testing.assert_allclose(
-                said.masses[:, said.focal_sets.index(subset)],
-                crisp.predict_mass(places).masses[:, crisp.focal_sets_.index(subset)],
+                partition.masses[:, partition.focal_sets.index(subset)],
+                crisp.predict_mass(rows).masses[:, crisp.focal_sets_.index(subset)],
                 rtol=0,
                 atol=1e-9,
             )
@@ -123,8 +126,8 @@ def test_crisp_labels_given_as_soft_ones_say_the_same(seed):
 
 @given(st.integers(0, 10_000), st.sampled_from([1.0, 1 / 3]))
 def test_the_gradient_of_soft_labels_is_that_of_differences(seed, share):
-    X, y, random = some_problem(seed)
-    labels = read_labels(some_soft_labels(random, y), X, "")
+    X, y, random = random_problem(seed)
+    labels = read_labels(random_soft_labels(random, y), X, "")
     evidence, targets = make_evidence(labels), labels.targets(share)
     model = EvidentialKNNClassifier().fit(X, y)
     neighbors, squares = model._tree.nearest_others(5)
@@ -138,79 +141,79 @@ def test_the_gradient_of_soft_labels_is_that_of_differences(seed, share):
 
 @given(st.integers(0, 10_000))
 def test_soft_labels_are_combined_by_dempsters_rule(seed):
-    X, y, random = some_problem(seed)
-    labels = some_soft_labels(random, y)
+    X, y, random = random_problem(seed)
+    labels = random_soft_labels(random, y)
     model = EvidentialKNNClassifier(4, alpha=0.95, gamma=0.7, optimize=False).fit(X, labels)
-    place = random.normal(size=(1, 2))
-    squares = ((X - place) ** 2).sum(axis=1)
+    row = random.normal(size=(1, 2))
+    squares = ((X - row) ** 2).sum(axis=1)
     full = FocalSets.full(3)
     expected = np.eye(8)[-1]
     for i in np.argsort(squares)[:4]:
         support = 0.95 * np.exp(-0.49 * squares[i])
-        one = support * labels.masses[i] + (1 - support) * np.eye(8)[-1]
-        expected = dempster([expected, one], full)
-    said = model.predict_mass(place)
-    columns = said.focal_sets.positions(full.membership)
-    np.testing.assert_allclose(said.masses[0, columns], expected, rtol=0, atol=1e-10)
+        piece = support * labels.masses[i] + (1 - support) * np.eye(8)[-1]
+        expected = combine([expected, piece], full)
+    partition = model.predict_mass(row)
+    columns = partition.focal_sets.positions(full.membership)
+    np.testing.assert_allclose(partition.masses[0, columns], expected, rtol=0, atol=1e-10)
 
 
 @given(st.integers(0, 10_000), st.sampled_from([1e-3, 8.0, 1e4]))
-def test_neither_place_nor_units_matter(seed, unit):
-    X, y, random = some_problem(seed)
-    places = random.normal(size=(10, 2))
-    one = EvidentialKNNClassifier().fit(X, y)
-    two = EvidentialKNNClassifier().fit(unit * (X + 1), y)
-    np.testing.assert_allclose(two.gamma_ * unit, one.gamma_, rtol=1e-3, atol=1e-3)
-    assert two.objective_ == pytest.approx(one.objective_, rel=1e-5)
+def test_masses_do_not_depend_on_origin_and_units(seed, unit):
+    X, y, random = random_problem(seed)
+    rows = random.normal(size=(10, 2))
+    original = EvidentialKNNClassifier().fit(X, y)
+    scaled = EvidentialKNNClassifier().fit(unit * (X + 1), y)
+    np.testing.assert_allclose(scaled.gamma_ * unit, original.gamma_, rtol=1e-3, atol=1e-3)
+    assert scaled.objective_ == pytest.approx(original.objective_, rel=1e-5)
     np.testing.assert_allclose(
-        two.predict_mass(unit * (places + 1)).masses, one.predict_mass(places).masses, rtol=0, atol=1e-3
+        scaled.predict_mass(unit * (rows + 1)).masses, original.predict_mass(rows).masses, rtol=0, atol=1e-3
     )
 
 
 @given(st.integers(0, 10_000))
-def test_learning_never_ends_above_its_start(seed):
-    X, y, _ = some_problem(seed)
+def test_the_loss_never_increases(seed):
+    X, y, _ = random_problem(seed)
     model = EvidentialKNNClassifier().fit(X, y)
     assert (np.diff(model.objective_history_) <= 1e-12).all()
     assert model.objective_ == model.objective_history_[-1]
 
 
-def test_one_neighbour_gives_the_nearest_label():
-    X, y, random = some_problem(0)
-    places = random.normal(size=(50, 2))
-    nearest = ((places[:, None] - X) ** 2).sum(axis=2).argmin(axis=1)
+def test_a_single_neighbor_gives_the_nearest_label():
+    X, y, random = random_problem(0)
+    rows = random.normal(size=(50, 2))
+    nearest = ((rows[:, None] - X) ** 2).sum(axis=2).argmin(axis=1)
     model = EvidentialKNNClassifier(1, gamma=0.5, optimize=False).fit(X, y)
-    np.testing.assert_array_equal(model.predict(places), y[nearest])
+    np.testing.assert_array_equal(model.predict(rows), y[nearest])
 
 
-def test_threads_change_nothing():
-    X, y, _ = some_problem(0, 5000)
-    one, two = (EvidentialKNNClassifier(n_jobs=n).fit(X, y) for n in (1, 2))
-    np.testing.assert_array_equal(one.gamma_, two.gamma_)
-    np.testing.assert_array_equal(one.predict_mass(X).masses, two.predict_mass(X).masses)
+def test_the_result_does_not_depend_on_threads():
+    X, y, _ = random_problem(0, 5000)
+    serial, parallel = (EvidentialKNNClassifier(n_jobs=n).fit(X, y) for n in (1, 2))
+    np.testing.assert_array_equal(serial.gamma_, parallel.gamma_)
+    np.testing.assert_array_equal(serial.predict_mass(X).masses, parallel.predict_mass(X).masses)
 
 
 def test_no_class_learns_that_it_reaches_everywhere():
     X, y = load_iris(return_X_y=True)
     for n_neighbors in (3, 10, 20):
         model = EvidentialKNNClassifier(n_neighbors).fit(X, y)
-        far = X + 200 * np.sign(X - X.mean(axis=0))
-        assert (model.predict_mass(far).masses[:, -1] > 0.999).all()
-    silent = EvidentialKNNClassifier(gamma=1e-9).fit(X, y)  # unless the user begins there
-    assert np.isfinite(silent.objective_)
+        remote = X + 200 * np.sign(X - X.mean(axis=0))
+        assert (model.predict_mass(remote).masses[:, -1] > 0.999).all()
+    unlimited = EvidentialKNNClassifier(gamma=1e-9).fit(X, y)  # smaller initial scales are possible
+    assert np.isfinite(unlimited.objective_)
 
 
 # Soft labels
 
 
-def test_doubtful_labels_say_more_than_forced_ones():
-    """As with the EEG recordings of the slides: five experts who do not agree, and one vote of the majority."""
+def test_soft_labels_are_better_than_majority_votes():
+    """Compare soft labels of 5 experts with their majority votes, as for EEG recordings in the slides."""
     errors = {"ordinary": [], "crisp": [], "soft": []}
     for seed in range(10):
         random = np.random.default_rng(seed)
         y = random.integers(2, size=1500)
         X = random.normal(size=(1500, 4)) + 1.1 * (2 * y[:, None] - 1) * [0.7, 0.5, 0.3, 0.1]
-        # An expert is right as often as the case is clear, and what is known is how many said what.
+        # The skill of experts depends on the sample; labels are the shares of their votes.
         skill = random.uniform(0.35, 1, size=300)
         votes = random.binomial(5, np.where(y[:300] == 1, skill, 1 - skill)) / 5
         shares = np.column_stack([1 - votes, votes])
@@ -237,19 +240,17 @@ def test_doubtful_labels_say_more_than_forced_ones():
         ({"alpha": 0}, "alpha must be 'auto' or a number above 0"),
         ({"gamma": -1.0}, "gamma must be above 0"),
         ({"gamma": [1.0, 2.0]}, r"gamma must have shape \(3,\)"),
-        ({"loss_lambda": "belief"}, "loss_lambda must be 'pignistic' or a number"),
-        ({"loss_lambda": 2}, "loss_lambda must be a number"),
         ({"max_iter": 0}, "max_iter must be"),
     ],
 )
 def test_errors_name_the_parameter(parameters, message):
-    X, y, _ = some_problem(0)
+    X, y, _ = random_problem(0)
     with pytest.raises(ValueError, match=message):
         EvidentialKNNClassifier(**parameters).fit(X, y)
 
 
-def test_more_neighbours_than_objects_are_all_objects():
-    X, y, _ = some_problem(0, 12)
+def test_more_neighbors_than_samples_are_all_samples():
+    X, y, _ = random_problem(0, 12)
     model = EvidentialKNNClassifier(100, gamma=1.0, optimize=False).fit(X, y)
     expected = EvidentialKNNClassifier(12, gamma=1.0, optimize=False).fit(X, y)
     np.testing.assert_array_equal(model.predict_mass(X).masses, expected.predict_mass(X).masses)
@@ -261,6 +262,6 @@ def test_a_class_of_duplicates_has_the_scale_of_all_objects_in_any_unit():
     for unit in (1.0, 1e-3, 1e3):
         gamma = EvidentialKNNClassifier(2, optimize=False).fit(unit * X, y).gamma_
         squares = [((rows[:, None] - rows) ** 2).sum(axis=2) for rows in (unit * X, unit * X[3:])]
-        # The mean over pairs of different samples: of all where a class has no distances of its own.
-        means = [one.sum() / (len(one) * (len(one) - 1)) for one in squares]
+        # The mean over pairs of different samples: of all samples for a class of duplicates.
+        means = [block.sum() / (len(block) * (len(block) - 1)) for block in squares]
         np.testing.assert_allclose(gamma, 1 / np.sqrt(means), rtol=1e-12)

@@ -1,4 +1,4 @@
-"""Networks of prototypes that begin where they are told to, and tell where they ended."""
+"""Networks of prototypes with given initial values."""
 
 import numpy as np
 import pytest
@@ -7,13 +7,14 @@ from sklearn.datasets import make_blobs
 
 import evlearn
 from evlearn.classify import EvidentialNeuralClassifier, EvidentialRBFClassifier
+from evlearn.utils.switches import with_switches
 
 X, y = make_blobs(120, centers=[[0, 0], [2, 0], [0, 3]], cluster_std=0.7, random_state=0)
 pytestmark = pytest.mark.filterwarnings("ignore:the loss still changed:sklearn.exceptions.ConvergenceWarning")
 
 
 def fitted(model):
-    """What a model has learned, as another may begin."""
+    """Return fitted values of a model, as initial values."""
     names = ("prototypes", "scales", "memberships", "strengths", "weights")
     return {name: getattr(model, f"{name}_") for name in names if hasattr(model, f"{name}_")}
 
@@ -32,12 +33,11 @@ def test_from_rs_start_the_loss_is_no_worse_than_that_of_r(read_case, name):
             "memberships": first["beta"] ** 2 / (first["beta"] ** 2).sum(axis=1, keepdims=True),
             "strengths": 0.99 * expit(first["alpha"]),
         },
-        standardize=False,
-        loss_lambda=case.parameters["lambda"],
         mu=case.parameters["mu"],
-        optimize_prototypes=case.parameters["optimProto"],
         tol=1e-6,
     )
+    switches = {"loss_lambda": case.parameters["lambda"], "optimize_prototypes": case.parameters["optimProto"]}
+    with_switches(model, standardize=False, **switches)
     model.fit(case.X, case.y)
     assert model.objective_history_[0] == pytest.approx(case.scalars["cost0"], abs=1e-9)
     assert model.objective_ <= case.scalars["cost_at_returned_param"] * (1 + 1e-6)
@@ -50,7 +50,8 @@ def test_from_rs_start_the_likelihood_is_no_worse_than_that_of_r(read_case, name
     case = read_case(name)
     first = {part: case.arrays[f"{part}0"] for part in ("P", "Gamma", "W")}
     start = {"prototypes": first["P"], "scales": np.abs(first["Gamma"]) / np.sqrt(2), "weights": first["W"]}
-    model = EvidentialRBFClassifier(init=start, standardize=False, l2=case.parameters["lambda"], tol=1e-6)
+    model = EvidentialRBFClassifier(init=start, l2=case.parameters["lambda"], tol=1e-6)
+    with_switches(model, standardize=False)
     model.fit(case.X, case.y)
     assert -model.objective_history_[0] == pytest.approx(case.scalars["loglik0"], abs=1e-9)
     assert -model.objective_ >= case.scalars["loglik"] - 1e-6
@@ -58,39 +59,39 @@ def test_from_rs_start_the_likelihood_is_no_worse_than_that_of_r(read_case, name
 
 @pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize("kind", [EvidentialNeuralClassifier, EvidentialRBFClassifier])
-def test_what_was_learned_is_where_another_may_begin(kind, standardize):
+def test_fitted_values_are_valid_initial_values(kind, standardize):
     stretched = X * [1, 100] + 5
-    model = kind(2, standardize=standardize, random_state=0).fit(stretched, y)
-    again = kind(init=fitted(model), standardize=standardize).fit(stretched, y)
-    # Weights are told with sum zero, which costs a little less.
-    assert again.objective_history_[0] == pytest.approx(
+    model = with_switches(kind(2, random_state=0), standardize=standardize).fit(stretched, y)
+    resumed = with_switches(kind(init=fitted(model)), standardize=standardize).fit(stretched, y)
+    # Published weights have the sum 0, with a slightly smaller penalty.
+    assert resumed.objective_history_[0] == pytest.approx(
         model.objective_, rel=1e-3 if hasattr(model, "weights_") else 1e-9
     )
-    assert again.objective_ <= model.objective_ * (1 + 1e-9)
-    # Prototypes are in the units of X, and scales say how far they see.
+    assert resumed.objective_ <= model.objective_ * (1 + 1e-9)
+    # Prototypes are in the units of X, scales in units of standard deviations.
     d = (stretched[:1] - model.prototypes_) / (stretched.std(axis=0) if standardize else 1)
-    fading = np.exp(-(model.scales_**2) * (d**2).sum(axis=1))
+    activations = np.exp(-(model.scales_**2) * (d**2).sum(axis=1))
     if kind is EvidentialRBFClassifier:
-        scores = fading @ model.weights_
+        scores = activations @ model.weights_
         np.testing.assert_allclose(model.predict_proba(stretched[:1])[0], np.exp(scores) / np.exp(scores).sum())
     else:
-        left_open = np.prod(1 - model.strengths_ * fading)
-        refused = 1 - (model.strengths_ * fading)[:, None] * (1 - model.memberships_)
-        masses = np.append(refused.prod(axis=0) - left_open, left_open)
+        open_mass = np.prod(1 - model.strengths_ * activations)
+        factors = 1 - (model.strengths_ * activations)[:, None] * (1 - model.memberships_)
+        masses = np.append(factors.prod(axis=0) - open_mass, open_mass)
         np.testing.assert_allclose(model.predict_mass(stretched[:1]).masses[0, 1:], masses / masses.sum())
 
 
 @pytest.mark.parametrize("kind", [EvidentialNeuralClassifier, EvidentialRBFClassifier])
-def test_prototypes_alone_are_enough_and_need_no_luck(kind):
-    places = [[0, 0], [2, 0], [0, 3.0]]
-    one, two = (kind(init={"prototypes": places}, random_state=seed).fit(X, y) for seed in (0, 1))
-    np.testing.assert_array_equal(one.prototypes_, two.prototypes_)
-    assert one.prototypes_.shape == (3, 2)
-    assert one.score(X, y) > 0.9
+def test_the_result_from_initial_prototypes_does_not_depend_on_the_seed(kind):
+    prototypes = [[0, 0], [2, 0], [0, 3.0]]
+    first, second = (kind(init={"prototypes": prototypes}, random_state=seed).fit(X, y) for seed in (0, 1))
+    np.testing.assert_array_equal(first.prototypes_, second.prototypes_)
+    assert first.prototypes_.shape == (3, 2)
+    assert first.score(X, y) > 0.9
 
 
 @pytest.mark.parametrize("kind", [EvidentialNeuralClassifier, EvidentialRBFClassifier])
-def test_starts_and_what_was_learned_are_kept_in_files(kind, tmp_path):
+def test_initial_and_fitted_values_are_restored_from_files(kind, tmp_path):
     model = kind(init={"prototypes": X[:4]}).fit(X, y)
     evlearn.save_model(model, tmp_path / "model.json")
     loaded = evlearn.load_model(tmp_path / "model.json")
@@ -104,7 +105,7 @@ def test_starts_and_what_was_learned_are_kept_in_files(kind, tmp_path):
     [
         ("middle", "init must be one of"),
         ({"scales": [1.0]}, "init must be 'kmeans' or a dict with the key 'prototypes'"),
-        ({"prototypes": X[:2], "gamma": [1, 1]}, r"if you like, \['scales', 'memberships', 'strengths'\]"),
+        ({"prototypes": X[:2], "gamma": [1, 1]}, r"optional keys \['scales', 'memberships', 'strengths'\]"),
         ({"prototypes": X[:2, :1]}, r"init\['prototypes'\] must have shape \(2, 2\)"),
         ({"prototypes": X[:2], "scales": [1, 1, 1]}, r"init\['scales'\] must have shape \(2,\)"),
         (
@@ -113,6 +114,6 @@ def test_starts_and_what_was_learned_are_kept_in_files(kind, tmp_path):
         ),
     ],
 )
-def test_starts_that_cannot_be_used_are_refused(init, message):
+def test_invalid_initial_values_are_rejected(init, message):
     with pytest.raises(ValueError, match=message):
         EvidentialNeuralClassifier(init=init).fit(X, y)

@@ -1,4 +1,4 @@
-"""The masses behind a logistic regression or a multilayer perceptron."""
+"""Masses of a logistic regression or a multilayer perceptron."""
 
 import warnings
 
@@ -15,18 +15,18 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from evlearn.belief import FocalSets, conjunctive, dempster
-from evlearn.classify import evidence_from_weights, masses_from_linear
-from evlearn.classify.weights_of_evidence import combine_evidence
+from evlearn.belief import FocalSets, combine
+from evlearn.classify import masses_from_linear
+from evlearn.classify.weights_of_evidence import combine_evidence, evidence_from_weights
 
 
 def columns_of(partition, table):
-    """Where sets given as rows of zeros and ones are in a partition."""
+    """Return the columns of sets, given as rows of a membership matrix."""
     return partition.focal_sets.positions(table.astype(bool))
 
 
 def logistic_regression(coefficients, intercepts):
-    """One whose coefficients are known."""
+    """Return a model with given coefficients."""
     model = LogisticRegression()
     model.coef_, model.intercept_ = np.atleast_2d(coefficients), np.atleast_1d(intercepts)
     model.classes_ = np.arange(max(2, len(model.coef_)))
@@ -41,12 +41,12 @@ def test_masses_are_those_of_r(reference, read_data, name, data):
     X, _ = read_data(data)
     if name == "multinom_iris":
         model = logistic_regression(arrays["W"][1:].T, arrays["W"][0])
-    else:  # R's first class is the one that the score speaks for
+    else:  # the score of R supports the first class
         X = X[:, [2, 4, 7, 26]]
         model = logistic_regression(-arrays["w"][1:], -arrays["w"][0])
     partition = masses_from_linear(model, X)
-    said = partition.masses[:, columns_of(partition, arrays["focal_int"])]
-    np.testing.assert_allclose(said, arrays["mass"], rtol=0, atol=1e-10)
+    masses = partition.masses[:, columns_of(partition, arrays["focal_int"])]
+    np.testing.assert_allclose(masses, arrays["mass"], rtol=0, atol=1e-10)
     np.testing.assert_allclose(partition.to_fuzzy(), arrays["prob"], rtol=0, atol=1e-10)
 
 
@@ -62,17 +62,17 @@ def test_masses_are_those_of_dempsters_rule(seed, n_classes, n_features):
     for j in range(n_features):
         for k in range(n_classes):
             weight = features[0, j] * weights[j, k] + constants[j, k]
-            one = np.zeros(len(sets))
-            about = [k] if weight > 0 else [other for other in range(n_classes) if other != k]
-            one[sets.index(about)] = -np.expm1(-abs(weight))
-            one[-1] += np.exp(-abs(weight))
-            pieces.append(one)
-    said = combine_evidence(features, weights, constants, [str(k) for k in range(n_classes)])
-    np.testing.assert_allclose(said.masses[0], dempster(pieces, sets), rtol=0, atol=1e-10)
+            piece = np.zeros(len(sets))
+            classes = [k] if weight > 0 else [other for other in range(n_classes) if other != k]
+            piece[sets.index(classes)] = -np.expm1(-abs(weight))
+            piece[-1] += np.exp(-abs(weight))
+            pieces.append(piece)
+    partition = combine_evidence(features, weights, constants, [str(k) for k in range(n_classes)])
+    np.testing.assert_allclose(partition.masses[0], combine(pieces, sets), rtol=0, atol=1e-10)
 
 
 @given(st.integers(0, 10_000), st.integers(2, 14), st.sampled_from([0.0, 1e-8, 1.0, 100.0, 1e4]))
-def test_masses_are_masses_whatever_the_weights(seed, n_classes, size):
+def test_masses_are_valid_for_any_weights(seed, n_classes, size):
     random = np.random.default_rng(seed)
     features = random.normal(size=(20, 3))
     weights = size * random.normal(size=(3, n_classes))
@@ -81,25 +81,25 @@ def test_masses_are_masses_whatever_the_weights(seed, n_classes, size):
     assert (masses >= 0).all()
     np.testing.assert_allclose(masses.sum(axis=1), 1, rtol=0, atol=1e-10)
     if size == 0:
-        assert (masses[:, -1] == 1).all()  # nothing said, nothing known
+        assert (masses[:, -1] == 1).all()  # no evidence
 
 
-def test_with_many_classes_single_ones_keep_their_mass():
+def test_with_many_classes_the_ratios_of_single_classes_are_preserved():
     random = np.random.default_rng(0)
     features, weights = random.normal(size=(10, 4)), random.normal(size=(4, 12))
-    weights = np.hstack([weights, np.zeros((4, 1))])  # a class of which nothing is said
-    few = combine_evidence(features, weights[:, :12], np.zeros((4, 12)), [str(k) for k in range(12)])
-    many = combine_evidence(features, weights, np.zeros((4, 13)), [str(k) for k in range(13)])
-    assert len(many.focal_sets) == 15
-    # Denials of the first twelve are those of before, and the last class can always be right: it takes part in
-    # all sets, so that sums over them are products that can be written down.
-    said = features[:, :, None] * weights[:, :12]
-    support, denial = np.maximum(said, 0).sum(axis=1), np.maximum(-said, 0).sum(axis=1)
+    weights = np.hstack([weights, np.zeros((4, 1))])  # a class without evidence
+    full = combine_evidence(features, weights[:, :12], np.zeros((4, 12)), [str(k) for k in range(12)])
+    simple = combine_evidence(features, weights, np.zeros((4, 13)), [str(k) for k in range(13)])
+    assert len(simple.focal_sets) == 15
+    # The evidence against the first 12 classes is the same, and there is none against the last class, so that sums
+    # over sets that contain it are products.
+    evidence = features[:, :, None] * weights[:, :12]
+    support, denial = np.maximum(evidence, 0).sum(axis=1), np.maximum(-evidence, 0).sum(axis=1)
     expected = np.exp(-denial) * np.expm1(support)
     np.testing.assert_allclose(
-        many.masses[:, 1:13] / many.masses[:, 1:2], expected / expected[:, :1], rtol=1e-9, atol=1e-12
+        simple.masses[:, 1:13] / simple.masses[:, 1:2], expected / expected[:, :1], rtol=1e-9, atol=1e-12
     )
-    assert few.masses.shape[1] == 2**12
+    assert full.masses.shape[1] == 2**12
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
@@ -121,18 +121,18 @@ def test_plausibilities_are_in_proportion_to_the_probabilities_of_the_model(n_cl
         assert partition.focal_sets.names == tuple(model.classes_)
 
 
-def test_rows_of_a_frame_keep_their_names_and_the_reference_decides_what_is_usual():
+def test_row_names_are_preserved_and_masses_depend_on_the_reference():
     X, y = load_iris(return_X_y=True)
     frame = pd.DataFrame(X, columns=list("abcd"), index=[f"flower {k}" for k in range(150)])
     model = LogisticRegression(max_iter=1000).fit(frame, y)
     partition = masses_from_linear(model, frame)
     assert partition.sample_names[3] == "flower 3"
-    alone = masses_from_linear(model, frame[60:63], reference=frame)
-    np.testing.assert_allclose(alone.masses, partition.masses[60:63], rtol=0, atol=1e-12)
-    assert np.abs(masses_from_linear(model, frame[60:63]).masses - alone.masses).max() > 1e-3
+    subset = masses_from_linear(model, frame[60:63], reference=frame)
+    np.testing.assert_allclose(subset.masses, partition.masses[60:63], rtol=0, atol=1e-12)
+    assert np.abs(masses_from_linear(model, frame[60:63]).masses - subset.masses).max() > 1e-3
 
 
-def test_other_models_are_refused():
+def test_other_models_are_rejected():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="must be a scikit-learn logistic regression or multilayer perceptron"):
         masses_from_linear(KNeighborsClassifier().fit(X, y), X)
@@ -147,44 +147,48 @@ def test_other_models_are_refused():
 
 
 def simple(weight, members, sets):
-    """A simple mass function with a weight of evidence."""
+    """Return a simple mass function with a weight of evidence."""
     masses = np.zeros(len(sets))
     masses[sets.positions(np.array([members]))], masses[-1] = 1 - np.exp(-weight), np.exp(-weight)
     return masses
 
 
 @given(st.integers(0, 10_000), st.integers(2, 5), st.integers(1, 4), st.sampled_from([0.3, 3, 40]))
-def test_the_conflict_is_that_of_what_is_for_classes_with_what_is_against_some(seed, n_classes, n_features, size):
+def test_conflict_is_between_evidence_for_and_evidence_against_classes(seed, n_classes, n_features, size):
     random = np.random.default_rng(seed)
     features = random.normal(size=(3, n_features))
     weights, biases = size * random.normal(size=(n_features, n_classes)), random.normal(size=n_classes)
     evidence = evidence_from_weights(features, weights, biases)
-    said = evidence.weights
-    assert np.abs(said.sum(axis=2)).max() < 1e-9
+    weights_of_evidence = evidence.weights
+    assert np.abs(weights_of_evidence.sum(axis=2)).max() < 1e-9
     scores = features @ weights + biases
-    np.testing.assert_allclose(said.sum(axis=1), scores - scores.mean(axis=1, keepdims=True), atol=1e-9)
+    np.testing.assert_allclose(
+        weights_of_evidence.sum(axis=1), scores - scores.mean(axis=1, keepdims=True), atol=1e-9
+    )
     if size > 3:
         assert (evidence.conflict >= 0).all()
         assert (evidence.conflict <= 1).all()
         return
     sets, classes = FocalSets.full(n_classes), np.eye(n_classes, dtype=bool)
-    for row, conflict in zip(said, evidence.conflict, strict=True):
-        pieces = [simple(max(w, 0), classes[k], sets) for one in row for k, w in enumerate(one)]
-        against = [simple(max(-w, 0), ~classes[k], sets) for one in row for k, w in enumerate(one)]
-        if n_classes == 2:  # what is against one is for the other
-            kept = [
-                dempster(
-                    [one for one in pieces + against if one[1 + k] > 0] or [simple(0, classes[k], sets)], sets
+    for row, conflict in zip(weights_of_evidence, evidence.conflict, strict=True):
+        support = [simple(max(w, 0), classes[k], sets) for values in row for k, w in enumerate(values)]
+        denial = [simple(max(-w, 0), ~classes[k], sets) for values in row for k, w in enumerate(values)]
+        if n_classes == 2:  # evidence against a class supports the other one
+            parts = [
+                combine(
+                    [piece for piece in support + denial if piece[1 + k] > 0] or [simple(0, classes[k], sets)],
+                    sets,
+                    rule="dempster",
                 )
                 for k in (0, 1)
             ]
         else:
-            kept = [dempster(pieces, sets), dempster(against, sets)]
-        assert conflict == pytest.approx(conjunctive(kept, sets)[0], abs=1e-9)
+            parts = [combine(support, sets), combine(denial, sets, rule="dempster")]
+        assert conflict == pytest.approx(combine(parts, sets, rule="conjunctive")[0], abs=1e-9)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_last_layer_of_a_model_of_scikit_learn_says_what_the_model_says(n_classes):
+def test_the_last_layer_of_a_scikit_learn_model_gives_the_masses_of_the_model(n_classes):
     X, y = make_classification(200, 6, n_informative=4, n_classes=n_classes, random_state=0)
     model = LogisticRegression().fit(X, y)
     evidence = evidence_from_weights(X, model.coef_.T, model.intercept_, classes=["a", "b", "c"][:n_classes])
@@ -195,7 +199,7 @@ def test_the_last_layer_of_a_model_of_scikit_learn_says_what_the_model_says(n_cl
     np.testing.assert_allclose(half.partition.masses, expected.masses[:10], rtol=0, atol=1e-12)
 
 
-def test_the_last_layer_of_a_network_of_torch():
+def test_the_last_layer_of_a_torch_network():
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     body, last = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU()), torch.nn.Linear(8, 3)
@@ -208,10 +212,10 @@ def test_the_last_layer_of_a_network_of_torch():
     assert evidence.weights.shape == (30, 8, 3)
 
 
-def test_no_evidence_is_no_conflict_and_strong_evidence_stays_a_number():
-    nothing = evidence_from_weights(np.zeros((1, 2)), np.ones((2, 3)))
-    assert nothing.conflict == [0]
-    assert nothing.partition.masses[0, -1] == 1
+def test_conflict_is_0_without_evidence_and_finite_with_strong_evidence():
+    vacuous = evidence_from_weights(np.zeros((1, 2)), np.ones((2, 3)))
+    assert vacuous.conflict == [0]
+    assert vacuous.partition.masses[0, -1] == 1
     strong = evidence_from_weights([[1e4, 1e4]], [[1, -1, 0], [-1, 1, 0.0]], reference=[[0, 0]])
     assert 0.5 < strong.conflict[0] <= 1
     assert np.isfinite(strong.partition.masses).all()
@@ -220,12 +224,12 @@ def test_no_evidence_is_no_conflict_and_strong_evidence_stays_a_number():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"weights": np.ones((3, 2))}, "weights must have a row for each of the 2 features.*transpose them"),
+        ({"weights": np.ones((3, 2))}, "weights must have a row for each of the 2 features.*transpose weights"),
         ({"biases": [1, 2, 3]}, r"biases must have shape \(2,\)"),
         ({"reference": np.ones((4, 3))}, r"reference must have shape \(4, 2\)"),
-        ({"classes": ["a"]}, "classes has 1 names, but weights are about 2 classes"),
+        ({"classes": ["a"]}, "classes has 1 names, but weights have 2 classes"),
     ],
 )
-def test_layers_that_do_not_fit_are_refused(options, message):
+def test_inconsistent_layers_are_rejected(options, message):
     with pytest.raises(ValueError, match=message):
         evidence_from_weights(**({"features": np.ones((5, 2)), "weights": np.ones((2, 2))} | options))

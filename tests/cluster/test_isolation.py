@@ -1,4 +1,4 @@
-"""Isolated rows: gross errors are, and the rows of small clusters are not; and fits that set them aside."""
+"""Isolated samples: gross errors are isolated, samples of small clusters are not, and fits set them aside."""
 
 import numpy as np
 import pytest
@@ -7,22 +7,22 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
 
 from evlearn.blocks.sparse import SparseBlock
-from evlearn.cluster import EVCLUS, RECM, ECMdd
+from evlearn.cluster import EVCLUS, RECM, ECMdd, Quantile
 from evlearn.cluster.isolation import BEYOND_REACH, crisp_clusters
 from evlearn.datasets import load_butterfly
 
 
-def draw(seed, sizes, n_features, gap=8.0):
-    """Return Gaussian clusters of given sizes, the nearest of them `gap` standard deviations apart."""
+def draw(seed, sizes, n_features, separation=8.0):
+    """Draw Gaussian clusters, the closest of which are `separation` standard deviations apart."""
     random = np.random.default_rng(seed)
     centers = random.normal(size=(len(sizes), n_features))
-    centers *= gap / pairwise_distances(centers)[np.triu_indices(len(sizes), 1)].min()
+    centers *= separation / pairwise_distances(centers)[np.triu_indices(len(sizes), 1)].min()
     y = np.repeat(np.arange(len(sizes)), sizes)
     return centers[y] + random.normal(size=(len(y), n_features)), y
 
 
-def with_errors(seed, n_features, share, size, *, n_values=None, n=300):
-    """Return 5 clusters in which the first rows are errors, `size` standard deviations away."""
+def draw_with_errors(seed, n_features, share, size, *, n_values=None, n=300):
+    """Draw 5 clusters in which the first samples are errors, `size` standard deviations away."""
     X, y = draw(seed, [n // 5] * 5, n_features)
     random = np.random.default_rng(seed)
     order = random.permutation(n)
@@ -40,8 +40,8 @@ def with_errors(seed, n_features, share, size, *, n_values=None, n=300):
 @pytest.mark.parametrize("size", [10, 1000])
 @pytest.mark.parametrize("share", [0.01, 0.05])
 @pytest.mark.parametrize("n_features", [2, 20])
-def test_gross_errors_are_isolated_and_nothing_else(n_features, share, size, n_values):
-    X, y = with_errors(100, n_features, share, size, n_values=n_values)
+def test_only_gross_errors_are_isolated(n_features, share, size, n_values):
+    X, y = draw_with_errors(100, n_features, share, size, n_values=n_values)
     clusters = crisp_clusters(X, 5, "euclidean")
     assert clusters.isolated[y < 0].all()
     assert clusters.isolated[y >= 0].mean() <= 0.005
@@ -59,7 +59,7 @@ def test_small_clusters_are_not_isolated(seed, n_features):
     assert adjusted_rand_score(y, clusters.labels) > 0.99
 
 
-def test_small_clusters_may_be_wide():
+def test_small_wide_clusters_are_not_isolated():
     random = np.random.default_rng(100)
     centers = np.array([[0, 0], [12, 0], [0, 12], [60, 0], [0, 60], [60, 60]])
     y = np.repeat(np.arange(6), [300, 300, 300, 25, 25, 25])
@@ -68,8 +68,8 @@ def test_small_clusters_may_be_wide():
 
 
 @pytest.mark.parametrize("n_features", [50, 500])
-def test_no_rows_are_isolated_in_many_dimensions(n_features):
-    X, _ = draw(100, (150, 150), n_features, gap=2 * np.sqrt(n_features))
+def test_no_samples_are_isolated_in_many_dimensions(n_features):
+    X, _ = draw(100, (150, 150), n_features, separation=2 * np.sqrt(n_features))
     assert not crisp_clusters(X, 2, "euclidean").isolated.any()
 
 
@@ -78,8 +78,8 @@ def test_the_outlier_of_the_butterfly_is_isolated():
     np.testing.assert_array_equal(np.flatnonzero(isolated), [11])
 
 
-def test_dissimilarities_and_sparse_rows_give_the_same_result():
-    X, _ = with_errors(100, 5, 0.03, 30)
+def test_dissimilarities_and_sparse_features_give_the_same_result():
+    X, _ = draw_with_errors(100, 5, 0.03, 30)
     expected = crisp_clusters(X, 5, "euclidean")
     for data, metric in (
         (pairwise_distances(X), "precomputed"),
@@ -92,8 +92,8 @@ def test_dissimilarities_and_sparse_rows_give_the_same_result():
     assert np.isfinite(expected.reach)
 
 
-def test_rows_beyond_the_sample_are_judged_too():
-    X, y = with_errors(100, 5, 0.03, 30, n=3000)
+def test_samples_outside_the_subsample_are_also_classified():
+    X, y = draw_with_errors(100, 5, 0.03, 30, n=3000)
     np.testing.assert_array_equal(crisp_clusters(X, 5, "euclidean").isolated, y < 0)
 
 
@@ -107,7 +107,7 @@ def test_rows_beyond_the_sample_are_judged_too():
     ],
     ids=["equal", "two points", "few", "too many"],
 )
-def test_data_without_a_scale_have_no_isolated_rows(X):
+def test_data_without_a_scale_have_no_isolated_samples(X):
     assert not crisp_clusters(X, 2, "euclidean").isolated.any()
 
 
@@ -125,8 +125,8 @@ METHODS = [
 @pytest.mark.parametrize("size", [10, 1000])
 @pytest.mark.parametrize("n_features", [2, 20])
 @pytest.mark.parametrize("method", METHODS, ids=str)
-def test_gross_errors_are_outliers_and_change_no_clusters(method, n_features, size, n_values):
-    X, y = with_errors(101, n_features, 0.05, size, n_values=n_values)
+def test_gross_errors_are_outliers_and_do_not_change_the_clusters(method, n_features, size, n_values):
+    X, y = draw_with_errors(101, n_features, 0.05, size, n_values=n_values)
     model = clone(method).fit(X)
     assert adjusted_rand_score(y[y >= 0], model.labels_[y >= 0]) >= 0.95
     outliers = model.masses_[:, 0] >= 0.5
@@ -136,7 +136,7 @@ def test_gross_errors_are_outliers_and_change_no_clusters(method, n_features, si
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_dissimilarities_with_gross_errors_give_the_same_clusters(method):
-    X, y = with_errors(102, 5, 0.03, 30)
+    X, y = draw_with_errors(102, 5, 0.03, 30)
     model = clone(method).set_params(metric="precomputed").fit(pairwise_distances(X))
     assert adjusted_rand_score(y[y >= 0], model.labels_[y >= 0]) >= 0.95
     assert (model.masses_[y < 0, 0] >= 0.5).mean() >= 0.9
@@ -160,7 +160,7 @@ def test_small_clusters_are_found(method, n_features):
 
 
 @pytest.mark.parametrize("seed", [100, 101])
-def test_uniform_outliers_change_no_clusters_of_evclus_with_many_samples(seed):
+def test_uniform_outliers_do_not_change_the_clusters_of_evclus_with_many_samples(seed):
     X, y = draw(seed, [1960] * 5, 8)
     random = np.random.default_rng(seed)
     low, high = X.min(axis=0), X.max(axis=0)
@@ -170,10 +170,10 @@ def test_uniform_outliers_change_no_clusters_of_evclus_with_many_samples(seed):
     assert (model.masses_[len(y) :, 0] >= 0.5).mean() >= 0.9
 
 
-def test_a_quantile_that_is_given_is_one_of_all_pairs():
-    X, _ = with_errors(100, 2, 0.05, 100)
+def test_an_explicit_quantile_is_that_of_all_pairs():
+    X, _ = draw_with_errors(100, 2, 0.05, 100)
     pairs = pairwise_distances(X)[np.triu_indices(len(X), 1)]
-    d0 = EVCLUS(5, d0_quantile=0.95, random_state=0).fit(X).d0_
+    d0 = EVCLUS(5, d0=Quantile(0.95), random_state=0).fit(X).d0_
     assert d0 == pytest.approx(np.quantile(pairs, 0.95), rel=1e-3)
     assert EVCLUS(5, random_state=0).fit(X).d0_ < np.quantile(pairs, 0.9)
 
@@ -181,13 +181,14 @@ def test_a_quantile_that_is_given_is_one_of_all_pairs():
 @pytest.mark.parametrize("solver", ["exact", "stochastic", "landmark"])
 def test_the_scale_of_evclus_does_not_depend_on_the_size_of_errors(solver):
     scales = [
-        EVCLUS(5, solver=solver, random_state=0).fit(with_errors(100, 2, 0.05, size)[0]).d0_ for size in (30, 3000)
+        EVCLUS(5, solver=solver, random_state=0).fit(draw_with_errors(100, 2, 0.05, size)[0]).d0_
+        for size in (30, 3000)
     ]
     assert scales[0] == pytest.approx(scales[1], rel=1e-6)
 
 
 def test_the_distance_to_the_empty_set_is_bounded_by_the_reach_of_clusters():
-    X, y = with_errors(100, 2, 0.05, 100)
+    X, y = draw_with_errors(100, 2, 0.05, 100)
     for data, rows in ((X, y >= 0), (X[y >= 0], slice(None))):
         reach = crisp_clusters(data, 5, "euclidean").reach
         quantile = np.quantile(pairwise_distances(data[rows])[np.triu_indices(len(data[rows]), 1)], 0.95)

@@ -1,4 +1,4 @@
-"""Columns in units that differ too much are named, where distances heed units."""
+"""Warnings about features with very different scales, if distances depend on units."""
 
 import warnings
 
@@ -11,11 +11,11 @@ from evlearn.cluster import CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd,
 from evlearn.exceptions import ScaleWarning
 from evlearn.preprocessing import TableEncoder
 
-HEEDING = [
+SCALE_DEPENDENT = [
     *(CCM(2, random_state=0), CECM(2, random_state=0), ECM(2, random_state=0), ECMdd(2, random_state=0)),
     *(SECM(2, random_state=0), EVCLUS(2, random_state=0), RECM(2, random_state=0), EKNNClus(10, random_state=0)),
 ]
-NOT_HEEDING = [
+SCALE_INVARIANT = [
     *(ECM(2, metric="adaptive", random_state=0), EVCLUS(2, metric="cosine", random_state=0)),
     *(MergedMixture(2, random_state=0), BootClus(2, n_bootstrap=20, covariance_models="EII", random_state=0)),
 ]
@@ -36,35 +36,35 @@ def customers():
     )
 
 
-@pytest.mark.parametrize("model", HEEDING, ids=lambda one: type(one).__name__)
-def test_columns_that_hardly_count_are_named_at_the_line_of_the_user(model, customers):
-    with pytest.warns(ScaleWarning, match=r"'income' .* 'rate' with 0.\d+ or less hardly count") as heard:
+@pytest.mark.parametrize("model", SCALE_DEPENDENT, ids=lambda model: type(model).__name__)
+def test_the_warning_names_features_of_little_effect_and_has_the_line_of_the_call(model, customers):
+    with pytest.warns(ScaleWarning, match=r"'income' .* 'rate' with 0.\d+ or less hardly count") as record:
         model.fit(customers.drop(columns="age"))
-    (one,) = (one for one in heard if one.category is ScaleWarning)
-    assert one.filename == __file__
-    assert "'visits'" not in str(one.message)
-    assert f"before {type(model).__name__}" in str(one.message)
+    (warning,) = (warning for warning in record if warning.category is ScaleWarning)
+    assert warning.filename == __file__
+    assert "'visits'" not in str(warning.message)
+    assert f"before {type(model).__name__}" in str(warning.message)
 
 
-def test_frames_of_polars_are_looked_at_and_five_columns_are_named(customers):
+def test_polars_frames_are_checked_and_5_features_are_named(customers):
     with pytest.warns(ScaleWarning, match="'age', 'rate' with"):
         ECM(2, random_state=0).fit(pl.from_pandas(customers))
-    many = pd.DataFrame(
+    table = pd.DataFrame(
         {f"c{k}": customers["rate"] * (1 + k / 10) for k in range(7)} | {"income": customers["income"]}
     )
     with pytest.warns(ScaleWarning, match="'c4' and 2 more"):
-        ECM(2, random_state=0).fit(many)
+        ECM(2, random_state=0).fit(table)
 
 
-@pytest.mark.parametrize("model", NOT_HEEDING, ids=lambda one: type(one).__name__)
-def test_nothing_is_said_where_units_do_not_matter(model, customers):
+@pytest.mark.parametrize("model", SCALE_INVARIANT, ids=lambda model: type(model).__name__)
+def test_no_warning_is_issued_if_units_have_no_effect(model, customers):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", ScaleWarning)
         model.fit(customers.drop(columns="constant"))
 
 
-def test_nothing_is_said_of_arrays_and_of_tables_that_were_scaled(customers):
+def test_no_warning_is_issued_for_arrays_and_scaled_tables(customers):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScaleWarning)
         ECM(2, random_state=0).fit(customers.to_numpy())

@@ -1,4 +1,4 @@
-"""Sparse features: the same answers as of dense ones, in little memory, or a word on what to do."""
+"""Sparse features: the results of dense features, in little memory, or an error with a remedy."""
 
 import subprocess
 import sys
@@ -15,14 +15,14 @@ from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.cluster.centroids.sparse_starts import Isometry, distinct_rows
 from evlearn.ensemble import CredalEnsemble
-from evlearn.metric_learning import FDA, KernelFDA
+from evlearn.metric_learning import FDA
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.neural import NNEVCLUS
 
 
 @pytest.fixture(scope="module")
 def texts():
-    """Counts of words: four kinds of documents, each with words of its own."""
+    """Return word frequencies of 4 kinds of documents, each with characteristic words, and the kinds."""
     random = np.random.default_rng(0)
     kinds = np.arange(240) % 4
     rates = np.where(np.arange(60) % 4 == kinds[:, None], 0.7, 0.1)
@@ -34,19 +34,19 @@ def texts():
 def test_sparse_and_dense_prototypes_are_the_same(texts, method, weighted):
     X, y = texts
     weights = 1 + np.arange(240) % 3 if weighted else None
-    dense = method(4, random_state=0).fit(X.toarray(), sample_weight=weights)
-    thin = method(4, random_state=0).fit(X, sample_weight=weights)
-    assert thin.objective_ == pytest.approx(dense.objective_, rel=1e-5)
-    assert adjusted_rand_score(dense.labels_, thin.labels_) == 1
-    assert adjusted_rand_score(y, thin.labels_) > 0.9
-    # A model takes rows of either kind, whatever it was fitted to.
-    for model in (dense, thin):
+    dense_model = method(4, random_state=0).fit(X.toarray(), sample_weight=weights)
+    sparse_model = method(4, random_state=0).fit(X, sample_weight=weights)
+    assert sparse_model.objective_ == pytest.approx(dense_model.objective_, rel=1e-5)
+    assert adjusted_rand_score(dense_model.labels_, sparse_model.labels_) == 1
+    assert adjusted_rand_score(y, sparse_model.labels_) > 0.9
+    # A model accepts sparse and dense rows, regardless of the kind of its training data.
+    for model in (dense_model, sparse_model):
         assert np.allclose(model.predict_mass(X).masses, model.masses_, atol=1e-6)
         assert np.allclose(model.predict_mass(X.toarray()).masses, model.masses_, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", [sparse.csc_array, sparse.coo_matrix, sparse.lil_array])
-def test_all_forms_of_sparse_matrices_are_taken(texts, kind):
+def test_all_kinds_of_sparse_matrices_are_accepted(texts, kind):
     X, _ = texts
     expected = ECM(4, random_state=0).fit(X)
     assert np.array_equal(ECM(4, random_state=0).fit(kind(X)).masses_, expected.masses_)
@@ -55,14 +55,14 @@ def test_all_forms_of_sparse_matrices_are_taken(texts, kind):
 @pytest.mark.parametrize(
     "parameters", [{"init": "k-means++", "n_init": 2}, {"focal_sets": "neighbor_pairs"}, {"delta": np.inf}]
 )
-def test_parameters_mean_the_same_for_sparse_features(texts, parameters):
+def test_parameters_have_the_same_effect_for_sparse_features(texts, parameters):
     X, _ = texts
-    thin = ECM(4, random_state=0, **parameters).fit(X)
-    dense = ECM(4, random_state=0, **parameters).fit(X.toarray())
-    assert thin.objective_ == pytest.approx(dense.objective_, rel=0.02)
+    sparse_model = ECM(4, random_state=0, **parameters).fit(X)
+    dense_model = ECM(4, random_state=0, **parameters).fit(X.toarray())
+    assert sparse_model.objective_ == pytest.approx(dense_model.objective_, rel=0.02)
 
 
-def test_prototypes_can_be_given_and_learn_portion_by_portion(texts):
+def test_prototypes_can_be_initialized_and_updated_in_batches(texts):
     X, y = texts
     centers = np.array([np.asarray(X[y == k].mean(axis=0)).ravel() for k in range(4)])
     fitted = ECM(4, init=centers, random_state=0).fit(X)
@@ -75,7 +75,7 @@ def test_prototypes_can_be_given_and_learn_portion_by_portion(texts):
         ECM(4, checkpoint="state.npz").fit(X)
 
 
-def test_many_sparse_rows_start_from_some_of_them():
+def test_the_start_for_many_sparse_samples_uses_a_subset_of_them():
     random = np.random.default_rng(0)
     y = np.arange(1800) % 3
     X = sparse.csr_array((random.random((1800, 30)) < np.where(np.arange(30) % 3 == y[:, None], 0.5, 0.1)) * 1.0)
@@ -84,17 +84,17 @@ def test_many_sparse_rows_start_from_some_of_them():
     assert np.array_equal(model.masses_, ECM(3, random_state=0, n_jobs=2).fit(X).masses_)
 
 
-def test_coordinates_keep_distances_and_lead_back():
+def test_coordinates_preserve_distances_and_can_be_inverted():
     X = sparse.random_array((30, 500), density=0.05, rng=np.random.default_rng(0), format="csr")
     rows, weights = distinct_rows(SparseBlock(sparse.vstack([X, X[:5]])), np.r_[np.ones(33), 0, 2])
     assert weights.tolist().count(2) == 3
     assert weights.max() == 3
     space = Isometry.of(rows)
     dense = rows.matrix.toarray()
-    apart = np.linalg.norm(dense[:, None] - dense, axis=2)
-    assert np.allclose(np.linalg.norm(space.coordinates[:, None] - space.coordinates, axis=2), apart)
-    assert np.allclose(space.leave(space.coordinates), dense)
-    assert np.allclose(space.enter(dense), space.coordinates)
+    distances = np.linalg.norm(dense[:, None] - dense, axis=2)
+    assert np.allclose(np.linalg.norm(space.coordinates[:, None] - space.coordinates, axis=2), distances)
+    assert np.allclose(space.inverse_transform(space.coordinates), dense)
+    assert np.allclose(space.transform(dense), space.coordinates)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
@@ -103,25 +103,32 @@ def test_coordinates_keep_distances_and_lead_back():
     [{}, {"n_partners": 50}, {"solver": "stochastic"}, {"solver": "landmark", "n_landmarks": 100}],
     ids=str,
 )
-def test_evclus_says_the_same_of_sparse_and_dense_features(texts, metric, parameters):
+def test_evclus_gives_the_same_masses_for_sparse_and_dense_features(texts, metric, parameters):
     X, _ = texts
-    thin = EVCLUS(4, metric=metric, random_state=0, **parameters).fit(X)
-    dense = EVCLUS(4, metric=metric, random_state=0, **parameters).fit(X.toarray())
-    assert np.allclose(thin.masses_, dense.masses_, atol=1e-4)
-    assert np.allclose(thin.predict_mass(X[:30]).masses, dense.predict_mass(X[:30].toarray()).masses, atol=1e-4)
-    assert np.allclose(thin.predict_mass(X[:30].toarray()).masses, dense.predict_mass(X[:30]).masses, atol=1e-4)
-    drawn = {"n_pairs": 500, "random_state": 0}
-    assert thin.stress(X, **drawn) == pytest.approx(dense.stress(X.toarray(), **drawn), abs=1e-6)
+    sparse_model = EVCLUS(4, metric=metric, random_state=0, **parameters).fit(X)
+    dense_model = EVCLUS(4, metric=metric, random_state=0, **parameters).fit(X.toarray())
+    assert np.allclose(sparse_model.masses_, dense_model.masses_, atol=1e-4)
+    assert np.allclose(
+        sparse_model.predict_mass(X[:30]).masses, dense_model.predict_mass(X[:30].toarray()).masses, atol=1e-4
+    )
+    assert np.allclose(
+        sparse_model.predict_mass(X[:30].toarray()).masses, dense_model.predict_mass(X[:30]).masses, atol=1e-4
+    )
+    options = {"n_pairs": 500, "random_state": 0}
+    assert sparse_model.stress(X, **options) == pytest.approx(dense_model.stress(X.toarray(), **options), abs=1e-6)
 
 
 @pytest.mark.parametrize("soft", [False, True])
-def test_neighbours_say_the_same_of_sparse_and_dense_features(texts, soft):
+def test_neighbors_give_the_same_masses_for_sparse_and_dense_features(texts, soft):
     X, y = texts
     labels = np.eye(4)[y] * 0.9 + 0.1 if soft else y
-    thin, dense = EvidentialKNNClassifier().fit(X, labels), EvidentialKNNClassifier().fit(X.toarray(), labels)
-    assert np.allclose(thin.gamma_, dense.gamma_, rtol=1e-3)
-    expected = dense.predict_mass(X.toarray()).masses
-    for model in (thin, dense):
+    sparse_model, dense_model = (
+        EvidentialKNNClassifier().fit(X, labels),
+        EvidentialKNNClassifier().fit(X.toarray(), labels),
+    )
+    assert np.allclose(sparse_model.gamma_, dense_model.gamma_, rtol=1e-3)
+    expected = dense_model.predict_mass(X.toarray()).masses
+    for model in (sparse_model, dense_model):
         for rows in (X, X.toarray()):
             assert np.allclose(model.predict_mass(rows).masses, expected, atol=1e-3)
 
@@ -141,21 +148,21 @@ def test_a_pipeline_clusters_and_classifies_texts():
     assert make_pipeline(TfidfVectorizer(), EvidentialKNNClassifier(3)).fit(texts, kinds).score(texts, kinds) == 1
 
 
-REFUSING = [
+DENSE_ONLY = [
     *(BPEC(2), CECM(2), ECM(2, metric="adaptive"), EVCLUS(2, metric="manhattan"), RECM(2), ECMdd(2), EKNNClus(5)),
     SECM(2),
     *(BootClus(2), MergedMixture(2), NNEVCLUS(2), ParsimoniousGaussianMixture(2), CredalEnsemble([ECM(2)])),
-    *(EvidentialNeuralClassifier(), EvidentialRBFClassifier(), FDA(1), KernelFDA(1)),
+    *(EvidentialNeuralClassifier(), EvidentialRBFClassifier(), FDA(1), FDA(1, kernel="rbf")),
 ]
 
 
-@pytest.mark.parametrize("model", REFUSING, ids=lambda one: type(one).__name__)
-def test_others_name_what_turns_sparse_features_into_dense_ones(model, texts):
-    with pytest.raises(TypeError, match=r"does not take sparse features.*TruncatedSVD.*or take ECM"):
+@pytest.mark.parametrize("model", DENSE_ONLY, ids=lambda model: type(model).__name__)
+def test_other_estimators_reject_sparse_features_with_a_remedy(model, texts):
+    with pytest.raises(TypeError, match=r"does not take sparse features.*TruncatedSVD.*or use ECM"):
         model.fit(*texts)
 
 
-def test_sparse_matrices_whose_numbers_are_wrong_are_refused(texts):
+def test_invalid_sparse_matrices_are_refused(texts):
     broken = texts[0].copy()
     broken.indices[3] = 10_000
     for model in (ECM(2), EVCLUS(2), EvidentialKNNClassifier()):
@@ -163,7 +170,7 @@ def test_sparse_matrices_whose_numbers_are_wrong_are_refused(texts):
             model.fit(broken, texts[1])
 
 
-IN_LITTLE_MEMORY = """
+PROGRAM = """
 import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
@@ -172,23 +179,21 @@ n, d = 4_000, 50_000
 random = np.random.default_rng(0)
 kinds = np.arange(n) % 5
 words = (d ** random.random((n, 80))).astype(int) - 1
-own = random.random((n, 80)) < 0.3
-words[own] = (words[own] * 7919 + 1009 * (1 + kinds[:, None] + 0 * words)[own]) % d
+topical = random.random((n, 80)) < 0.3
+words[topical] = (words[topical] * 7919 + 1009 * (1 + kinds[:, None] + 0 * words)[topical]) % d
 counts = sparse.coo_matrix((np.ones(n * 80), (np.repeat(np.arange(n), 80), words.ravel())), shape=(n, d))
 X = TfidfTransformer().fit_transform(counts.tocsr())
 model = ECM(5, random_state=0).fit(X)
-# What getrusage tells may be the peak of the process that started this one.
+# The result of getrusage may be the peak of the parent process.
 peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM:"))
 print(peak, len(np.unique(model.labels_)))
 """
 
 
 @pytest.mark.slow
-def test_many_terms_take_little_memory():
-    told = subprocess.run(
-        [sys.executable, "-c", IN_LITTLE_MEMORY], capture_output=True, text=True, check=True
-    ).stdout
-    kilobytes, n_clusters = map(int, told.split())
-    # As a dense matrix they would take 1.6 GB.
+def test_many_terms_need_little_memory():
+    output = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout
+    kilobytes, n_clusters = map(int, output.split())
+    # A dense matrix would need 1.6 GB.
     assert kilobytes < 800_000
     assert n_clusters == 5

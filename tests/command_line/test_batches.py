@@ -1,4 +1,4 @@
-"""The command line gives a row the same masses in any chunk, in any order and alone, and the same as Python."""
+"""The command line returns the same masses for a row in any chunk, in any order, alone, and as Python."""
 
 import csv
 
@@ -35,14 +35,14 @@ def folder(tmp_path, monkeypatch):
 
 
 def text_table(n_rows, seed, missing=0.08):
-    """A table of text that looks like numbers, dates, yes and no, and missing values; rows are sorted by shop."""
+    """Return a table of text that looks like numbers, dates, booleans and missing values, sorted by shop."""
     random = np.random.default_rng(seed)
     group = random.integers(2, size=n_rows)
     table = {"amount": [f"{value:.4f}" for value in random.normal(5 * group)]}
     table["units"] = [str(value) for value in random.integers(20, 40, size=n_rows)]
     for name, pool in POOLS.items():
         shares = np.array([random.dirichlet(np.ones(len(pool))) for _ in range(2)])
-        table[name] = [random.choice(pool, p=shares[one]) for one in group]
+        table[name] = [random.choice(pool, p=shares[k]) for k in group]
     order = np.argsort(table["shop"], kind="stable")
     table = {name: [cells[k] for k in order] for name, cells in table.items()}
     for cells in table.values():
@@ -60,17 +60,17 @@ def write(path, table, rows=None):
 
 
 def run(*arguments):
-    assert main([str(one) for one in arguments]) == 0
+    assert main([str(argument) for argument in arguments]) == 0
 
 
 def predicted(model, data):
-    """Masses and assignments by the command; Parquet keeps all digits."""
+    """Return masses and assignments of the command line; Parquet files have all digits."""
     run("predict", model, data, "-q", "--out", "predicted.parquet")
-    found = pd.read_parquet("predicted.parquet")
-    return found.filter(like="mass_").to_numpy(dtype=float), found["assignment"].to_numpy()
+    result = pd.read_parquet("predicted.parquet")
+    return result.filter(like="mass_").to_numpy(dtype=float), result["assignment"].to_numpy()
 
 
-def taken(table, rows):
+def take_rows(table, rows):
     return {name: [cells[k] for k in rows] for name, cells in table.items()}
 
 
@@ -83,26 +83,26 @@ CONTAINERS = {
 }
 
 
-def test_ten_thousand_rows_are_predicted_alike_in_any_chunk_and_order_and_by_python(folder, monkeypatch):
+def test_predictions_of_10_000_rows_do_not_depend_on_chunks_and_order(folder, monkeypatch):
     table = text_table(10_000, 0)
     write("data.csv", table)
-    model = make_pipeline(TableEncoder(), CCM(2, random_state=0)).fit(taken(table, range(0, 10_000, 5)))
+    model = make_pipeline(TableEncoder(), CCM(2, random_state=0)).fit(take_rows(table, range(0, 10_000, 5)))
     evlearn.save_model(model, "model.json")
     expected = evlearn.predict_mass(model, table).masses
     for container, make in CONTAINERS.items():
-        found = evlearn.predict_mass(evlearn.load_model("model.json"), make(table)).masses
-        assert np.abs(found - expected).max() <= 1e-9, container
+        masses = evlearn.predict_mass(evlearn.load_model("model.json"), make(table)).masses
+        assert np.abs(masses - expected).max() <= 1e-9, container
     order = np.random.default_rng(1).permutation(10_000)
     write("shuffled.csv", table, order)
     for n_rows in (50_000, 300):
         monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", n_rows)
         assert np.abs(predicted("model.json", "data.csv")[0] - expected).max() <= 1e-9
         assert np.abs(predicted("model.json", "shuffled.csv")[0] - expected[order]).max() <= 1e-9
-    few = np.arange(0, 10_000, 100)
-    write("few.csv", table, few)
+    selection = np.arange(0, 10_000, 100)
+    write("few.csv", table, selection)
     monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", 1)
-    assert np.abs(predicted("model.json", "few.csv")[0] - expected[few]).max() <= 1e-9
-    for k in few[::10]:  # files with a single row
+    assert np.abs(predicted("model.json", "few.csv")[0] - expected[selection]).max() <= 1e-9
+    for k in selection[::10]:  # files with a single row
         write("alone.csv", table, [k])
         assert np.abs(predicted("model.json", "alone.csv")[0] - expected[[k]]).max() <= 1e-9
 
@@ -127,15 +127,15 @@ def test_other_models_of_tables_predict_alike_in_any_chunk(folder, monkeypatch, 
     for n_rows in (100, 7):
         monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", n_rows)
         for path, rows in (("data.csv", np.arange(150)), ("shuffled.csv", order)):
-            masses, found = predicted("model.json", path)
+            masses, assignments = predicted("model.json", path)
             assert np.allclose(masses, expected[rows], rtol=0, atol=1e-9, equal_nan=True)
-            assert found.tolist() == verdicts[rows].tolist()
+            assert assignments.tolist() == verdicts[rows].tolist()
     write("data.csv", complete)
-    found = evlearn.predict_mass(model, complete).masses
-    assert np.abs(predicted("model.json", "data.csv")[0] - found).max() <= 1e-9
+    expected = evlearn.predict_mass(model, complete).masses
+    assert np.abs(predicted("model.json", "data.csv")[0] - expected).max() <= 1e-9
 
 
-def test_a_wrong_cell_beside_a_missing_one_is_an_error_in_any_chunk(folder, monkeypatch, capsys):
+def test_a_wrong_cell_in_a_row_with_a_missing_one_is_an_error_in_any_chunk(folder, monkeypatch, capsys):
     table = text_table(100, 3)
     evlearn.save_model(make_pipeline(TableEncoder(), CCM(2, random_state=0)).fit(table), "model.json")
     table["since"][50], table["units"][50] = "yesterday", ""
@@ -143,7 +143,7 @@ def test_a_wrong_cell_beside_a_missing_one_is_an_error_in_any_chunk(folder, monk
     for n_rows in (1000, 1):
         monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", n_rows)
         assert main(["predict", "model.json", "data.csv", "-q", "--out", "out.csv"]) == 1
-        assert "the column 'since' holds 'yesterday', and it had dates" in capsys.readouterr().err
+        assert "the column 'since' contains 'yesterday', but had dates" in capsys.readouterr().err
     table["since"][50], table["units"][50] = "2020-01-01", "12_3"
     write("data.csv", table)
     assert main(["predict", "model.json", "data.csv", "-q", "--out", "out.csv"]) == 1
@@ -154,14 +154,14 @@ def test_a_wrong_cell_beside_a_missing_one_is_an_error_in_any_chunk(folder, monk
 
 
 def test_a_column_that_is_text_in_some_chunks_only_is_text_in_all(folder, monkeypatch):
-    # The clusters must not be the chunks.
+    # Clusters and chunks must differ.
     random = np.random.default_rng(0)
     group = np.r_[np.zeros(50, int), np.ones(50, int), random.integers(2, size=1100)]
     shops = ["A1"] * 50 + ["B2"] * 50 + ["01"] * 1100
     table = {"shop": shops, "amount": [f"{value:.3f}" for value in random.normal(10 * group)]}
     for order in (np.arange(1200), np.arange(1200)[::-1]):
         write("data.csv", table, order)
-        expected = make_pipeline(TableEncoder(), CCM(2, random_state=0)).fit(taken(table, order))
+        expected = make_pipeline(TableEncoder(), CCM(2, random_state=0)).fit(take_rows(table, order))
         for n_rows in (50_000, 500, 90):
             monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", n_rows)
             run("cluster", "data.csv", "-k", 2, "-q", "--model", "model.json", "--out", "result.parquet")
@@ -192,7 +192,7 @@ def test_text_in_a_column_of_numbers_is_an_error_that_names_the_line(folder, mon
     write("data.csv", table)
     assert main(["cluster", "data.csv", "-k", "2", "-q"]) == 1
     assert f"data.csv, line {place + 2}: '1.5.2' in column 'amount' is not a number" in capsys.readouterr().err
-    monkeypatch.setattr("evlearn.command_line.commands._LEARNED", 5)  # a sample without that row
+    monkeypatch.setattr("evlearn.command_line.commands._MAX_LEARNING_ROWS", 5)  # a sample without that row
     assert main(["cluster", "data.csv", "-k", "2", "-q"]) == 1
     assert "'1.5.2' in column 'amount' is not a number" in capsys.readouterr().err
 
@@ -206,11 +206,11 @@ def test_codes_that_were_numbers_in_python_are_found_in_files(folder):
     frame.to_csv("comma.csv", index=False, sep=";", decimal=",")
     assert np.abs(predicted("model.json", "data.csv")[0] - expected).max() <= 1e-9
     run("predict", "model.json", "comma.csv", "--decimal", ",", "-q", "--out", "comma.parquet")
-    found = pd.read_parquet("comma.parquet").filter(like="mass_").to_numpy()
-    assert np.abs(found - expected).max() <= 1e-9
+    masses = pd.read_parquet("comma.parquet").filter(like="mass_").to_numpy()
+    assert np.abs(masses - expected).max() <= 1e-9
 
 
-# Models without an encoder of ours
+# Models without a TableEncoder
 
 
 def pipelines():
@@ -237,7 +237,7 @@ def test_pipelines_of_scikit_learn_predict_like_python_in_any_chunk(folder, monk
     for name_of_numbers in ("amount", "units"):  # pandas reads some tokens as text
         table[name_of_numbers] = ["" if cell in MISSING else cell for cell in table[name_of_numbers]]
     write("data.csv", table)
-    frame = pd.read_csv("data.csv")  # in which "none" and "?" are categories, and "NULL" is missing
+    frame = pd.read_csv("data.csv")  # pandas reads "none" and "?" as categories, and "NULL" as missing
     model = make_pipeline(pipelines()[name], CCM(2, random_state=0)).fit(frame)
     evlearn.save_model(model, "model.json")
     expected = evlearn.predict_mass(model, frame).masses
@@ -284,12 +284,12 @@ def test_models_of_plain_numbers_predict_alike_in_any_chunk(folder, monkeypatch,
     for n_rows in (50_000, 30, 1):
         monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", n_rows)
         run("predict", "model.json", "data.csv", *options, "-q", "--out", "again.parquet")
-        found = pd.read_parquet("again.parquet").filter(like="mass_").to_numpy()
-        assert np.abs(found - expected).max() <= 1e-6  # of a fit that has settled
+        masses = pd.read_parquet("again.parquet").filter(like="mass_").to_numpy()
+        assert np.abs(masses - expected).max() <= 1e-6  # the fit has converged
     with open("data.csv", encoding="utf-8") as source:
         lines = source.readlines()
     with open("alone.csv", "w", encoding="utf-8") as file:  # a column in which all cells are missing
         file.writelines([*lines[:1], lines[8]] if header else lines[7:8])
     run("predict", "model.json", "alone.csv", *options, "-q", "--out", "alone.parquet")
-    alone = pd.read_parquet("alone.parquet").filter(like="mass_").to_numpy()
-    assert np.abs(alone - found[[7]]).max() <= 1e-9
+    single_row = pd.read_parquet("alone.parquet").filter(like="mass_").to_numpy()
+    assert np.abs(single_row - masses[[7]]).max() <= 1e-9

@@ -1,4 +1,4 @@
-"""The command `evlearn`, as somebody types it."""
+"""The command `evlearn`: options, results, messages and exit codes."""
 
 import csv
 import io
@@ -24,19 +24,19 @@ from evlearn import CredalPartition
 from evlearn.cluster import BPEC, CCM, EVCLUS
 from evlearn.command_line import commands, main
 from evlearn.command_line.main import METHODS, make_parser
-from evlearn.command_line.results import CsvWriter, Form
+from evlearn.command_line.results import CsvWriter, ResultFormat
 from evlearn.command_line.sample import Sample
 from evlearn.command_line.tables import Chunk, open_table
 
 IRIS = load_iris(as_frame=True)
-ATTRIBUTES = ["sepal length", "sepal width", "petal length", "petal width"]
+FEATURES = ["sepal length", "sepal width", "petal length", "petal width"]
 
 
 @pytest.fixture
 def iris(tmp_path, monkeypatch):
-    """A folder with the irises as a CSV file, as people keep them: names, text, numbers."""
+    """Write the Iris data to a CSV file with names, text and numbers."""
     monkeypatch.chdir(tmp_path)
-    frame = IRIS.data.set_axis(ATTRIBUTES, axis=1)
+    frame = IRIS.data.set_axis(FEATURES, axis=1)
     frame.insert(0, "flower", [f"flower {number}" for number in range(150)])
     frame["species"] = IRIS.target_names[IRIS.target]
     frame.to_csv("iris.csv", index=False)
@@ -44,16 +44,16 @@ def iris(tmp_path, monkeypatch):
 
 
 def run(*arguments):
-    return main([str(one) for one in arguments])
+    return main([str(argument) for argument in arguments])
 
 
 def plain(*arguments):
-    """A command about numbers as they are, with results in the notation of the papers."""
+    """Run a command with unscaled numbers, and results in the notation of the papers."""
     return run(*arguments, *(["--as-is"] if arguments[0] == "cluster" else []), "--notation", "sets")
 
 
 def fails(capsys, *arguments):
-    """The message of a command that must fail."""
+    """Return the message of a command that must fail."""
     capsys.readouterr()
     assert plain(*arguments) == 1
     captured = capsys.readouterr()
@@ -69,8 +69,8 @@ def fails(capsys, *arguments):
 def test_a_table_becomes_labels_and_masses(iris, ending, capsys):
     out = f"result.{ending}"
     assert plain("cluster", "iris.csv", "--n-clusters", 3, "--names", "flower", "--out", out) == 0
-    model = CCM(3, random_state=0).fit(iris[ATTRIBUTES].to_numpy())
-    # By polars: older versions of pandas lose the last digit of what they read.
+    model = CCM(3, random_state=0).fit(iris[FEATURES].to_numpy())
+    # polars, because older versions of pandas lose the last digit of numbers in CSV files.
     result = pl.read_csv(out).to_pandas() if ending == "csv" else pd.read_parquet(out)
     expected = model.credal_partition_.to_frame()
     assert result["sample"].tolist() == iris["flower"].tolist()
@@ -80,45 +80,45 @@ def test_a_table_becomes_labels_and_masses(iris, ending, capsys):
     assert np.array_equal(result[list(model.focal_sets_.labels)].to_numpy(), model.masses_)
     captured = capsys.readouterr()
     assert captured.out.strip() == str(model.credal_partition_.summary())
-    assert "left out, because they hold text: species" in captured.err
+    assert "left out, because they contain text: species" in captured.err
     assert "CCM iteration" in captured.err
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_the_level_is_set_or_follows_from_the_share_that_is_left_to_a_person(iris, ending, capsys):
+def test_the_level_is_set_directly_or_by_the_share_of_torn_rows(iris, ending, capsys):
     out = f"result.{ending}"
-    partition = CCM(3, random_state=0).fit(iris[ATTRIBUTES].to_numpy()).credal_partition_
+    partition = CCM(3, random_state=0).fit(iris[FEATURES].to_numpy()).credal_partition_
     for options, level in (
         (["--level", 0.9], 0.9),
-        (["--leave", "10%"], partition.level_leaving(0.1)),
-        (["--leave", 0.1], partition.level_leaving(0.1)),
+        (["--leave", "10%"], partition.find_level(torn_share=0.1)),
+        (["--leave", 0.1], partition.find_level(torn_share=0.1)),
     ):
         assert plain("cluster", "iris.csv", "-k", 3, "-q", *options, "--report", "r.html", "--out", out) == 0
         result = pd.read_csv(out) if ending == "csv" else pd.read_parquet(out)
         assert result["assignment"].tolist() == partition.verdict(level).labels().tolist()
         assert capsys.readouterr().out.strip() == str(partition.summary(level))
-        assert f"at least {100 * level:.3g}&nbsp;% of what is known" in Path("r.html").read_text(encoding="utf-8")
+        assert f"at least {100 * level:.3g}&nbsp;% of the evidence" in Path("r.html").read_text(encoding="utf-8")
 
 
-def test_new_rows_are_judged_at_a_level_too_chunk_after_chunk(iris, monkeypatch, capsys):
+def test_levels_apply_to_new_rows_in_chunks(iris, monkeypatch, capsys):
     assert plain("cluster", "iris.csv", "-k", 3, "-q", "--model", "model.json") == 0
     monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", 32)
-    partition = evlearn.load_model("model.json").predict_mass(iris[ATTRIBUTES])
-    for options, level in ((["--level", 0.8], 0.8), (["--leave", "20%"], partition.level_leaving(0.2))):
+    partition = evlearn.load_model("model.json").predict_mass(iris[FEATURES])
+    for options, level in ((["--level", 0.8], 0.8), (["--leave", "20%"], partition.find_level(torn_share=0.2))):
         capsys.readouterr()
         assert plain("predict", "model.json", "iris.csv", *options, "--out", "result.csv") == 0
         assert str(partition.summary(level)) in capsys.readouterr().err
         assert pd.read_csv("result.csv")["assignment"].tolist() == partition.verdict(level).labels().tolist()
 
 
-def test_outliers_do_not_count_among_the_rows_that_are_left_to_a_person(iris):
+def test_outliers_are_not_counted_in_the_share_of_torn_rows(iris):
     assert plain("cluster", "iris.csv", "-k", 3, "-q", "--model", "model.json") == 0
-    new = iris[ATTRIBUTES].copy()
+    new = iris[FEATURES].copy()
     new.iloc[:60] += 1000
     new.to_csv("new.csv", index=False)
     partition = evlearn.load_model("model.json").predict_mass(new)
-    level = partition.level_leaving(0.2)
+    level = partition.find_level(torn_share=0.2)
     assert partition.outliers().sum() == 60
     assert plain("predict", "model.json", "new.csv", "--leave", "20%", "--out", "result.csv", "-q") == 0
     assert pd.read_csv("result.csv")["assignment"].tolist() == partition.verdict(level).labels().tolist()
@@ -127,20 +127,20 @@ def test_outliers_do_not_count_among_the_rows_that_are_left_to_a_person(iris):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--level", "2"], "a number above 0 and at most 1 is needed, such as 0.9, not '2'"),
-        (["--level", "high"], "such as 0.9, not 'high'"),
-        (["--leave", "5"], "a share is needed, such as 5% or 0.05, not '5'"),
-        (["--leave", "few"], "such as 5% or 0.05, not 'few'"),
+        (["--level", "2"], "must be a number above 0 and at most 1, such as 0.9, got '2'"),
+        (["--level", "high"], "such as 0.9, got 'high'"),
+        (["--leave", "5"], "must be a share, such as 5% or 0.05, got '5'"),
+        (["--leave", "few"], "such as 5% or 0.05, got 'few'"),
         (["--leave", "5%", "--level", "0.9"], "not allowed with argument"),
     ],
 )
-def test_levels_and_shares_that_make_no_sense_are_not_understood(options, message, capsys):
+def test_invalid_levels_and_shares_are_rejected(options, message, capsys):
     with pytest.raises(SystemExit, match="2"):
         plain("cluster", "iris.csv", "-k", 3, *options)
     assert message in capsys.readouterr().err
 
 
-def test_quiet_says_the_summary_only(iris, capsys):
+def test_quiet_prints_only_the_summary(iris, capsys):
     assert plain("cluster", "iris.csv", "-k", 3, "-q") == 0
     captured = capsys.readouterr()
     assert captured.err == ""
@@ -158,7 +158,7 @@ def test_a_report_has_the_names_of_rows_and_columns(iris):
     assert "petal width" in text
 
 
-def test_all_methods_of_the_help_are_there():
+def test_the_help_lists_all_methods():
     assert tuple(commands.METHODS) == METHODS
     for method in METHODS:
         assert f"\n  {method} " in make_parser()._subparsers._group_actions[0].choices["cluster"].description
@@ -170,14 +170,14 @@ def test_every_method_runs(iris, method):
     assert plain("cluster", "iris.csv", *number, "-m", method, "--out", "result.csv", "--model", "model.json") == 0
     assert len(pd.read_csv("result.csv")) == 150
     assert plain("predict", "model.json", "iris.csv", "--out", "again.csv") == 0
-    first, again = pd.read_csv("result.csv"), pd.read_csv("again.csv")
-    assert (first["cluster"] == again["cluster"]).mean() > 0.97
+    first, second = pd.read_csv("result.csv"), pd.read_csv("again.csv")
+    assert (first["cluster"] == second["cluster"]).mean() > 0.97
 
 
 def test_parameters_are_set_by_name(iris):
     settings = ["--set", "n_neighbors=40", "--set", "metric=euclidean", "--set", "delta=9"]
     assert plain("cluster", "iris.csv", "-m", "bpec", *settings, "--out", "result.csv") == 0
-    model = BPEC(n_neighbors=40, metric="euclidean", delta=9, random_state=0).fit(iris[ATTRIBUTES].to_numpy())
+    model = BPEC(n_neighbors=40, metric="euclidean", delta=9, random_state=0).fit(iris[FEATURES].to_numpy())
     assert pd.read_csv("result.csv")["cluster"].tolist() == model.labels_.tolist()
 
 
@@ -198,14 +198,14 @@ def test_dissimilarities_are_clustered_and_predicted(tmp_path, monkeypatch, caps
 def test_standardized_data_are_those_of_a_standard_scaler(iris):
     options = ["--without", "species,flower", "--standardize", "--model", "model.json", "--out", "result.csv"]
     assert run("cluster", "iris.csv", "-k", 3, "-q", *options) == 0
-    X = iris[ATTRIBUTES].to_numpy()
+    X = iris[FEATURES].to_numpy()
     model = CCM(3, random_state=0).fit(StandardScaler().fit_transform(X))
     assert adjusted_rand_score(pd.read_csv("result.csv")["cluster"], model.labels_) == 1
     assert run("predict", "model.json", "iris.csv", "--out", "again.csv") == 0
     assert pd.read_csv("again.csv")["cluster"].tolist() == pd.read_csv("result.csv")["cluster"].tolist()
 
 
-def test_a_fit_that_has_not_settled_is_written_and_says_so(iris, capsys):
+def test_a_fit_that_has_not_converged_is_written_with_a_warning(iris, capsys):
     assert plain("cluster", "iris.csv", "-k", 3, "--set", "max_iter=1", "--out", "result.csv") == 3
     assert "evlearn: the objective still changed after max_iter=1 iterations" in capsys.readouterr().err
     assert os.path.exists("result.csv")
@@ -213,15 +213,15 @@ def test_a_fit_that_has_not_settled_is_written_and_says_so(iris, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_data_larger_than_memory_give_the_same_answer(iris, ending, monkeypatch):
+def test_data_larger_than_memory_give_the_same_results(iris, ending, monkeypatch):
     source = "iris.csv"
     if ending == "parquet":
         source = "iris.parquet"
         iris.to_parquet(source)
     assert plain("cluster", source, "-k", 3, "--out", "memory.csv", "--model", "memory.json") == 0
-    monkeypatch.setattr(commands, "_IN_MEMORY", 100)
+    monkeypatch.setattr(commands, "_MAX_NUMBERS_IN_MEMORY", 100)
     monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", 32)
-    monkeypatch.setattr(commands, "_REPORTED", 40)
+    monkeypatch.setattr(commands, "_MAX_REPORT_ROWS", 40)
     options = ["--out", "blocks.csv", "--model", "blocks.json", "--report", "r.html"]
     assert plain("cluster", source, "-k", 3, *options) == 0
     memory, blocks = pd.read_csv("memory.csv"), pd.read_csv("blocks.csv")
@@ -230,11 +230,11 @@ def test_data_larger_than_memory_give_the_same_answer(iris, ending, monkeypatch)
     assert np.allclose(memory.iloc[:, 3:], blocks.iloc[:, 3:], atol=1e-8)
     with open("r.html", encoding="utf-8") as file:
         assert "These are a random subset of 150 samples." in file.read()
-    assert list(evlearn.load_model("blocks.json").feature_names_in_) == ATTRIBUTES
+    assert list(evlearn.load_model("blocks.json").feature_names_in_) == FEATURES
 
 
-def test_methods_that_need_memory_say_so(iris, monkeypatch, capsys):
-    monkeypatch.setattr(commands, "_IN_MEMORY", 100)
+def test_methods_that_need_memory_raise_an_error(iris, monkeypatch, capsys):
+    monkeypatch.setattr(commands, "_MAX_NUMBERS_IN_MEMORY", 100)
     monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", 32)
     message = fails(capsys, "cluster", "iris.csv", "-k", 3, "-m", "evclus")
     assert message.endswith("use solver='landmark'.")
@@ -244,20 +244,20 @@ def test_methods_that_need_memory_say_so(iris, monkeypatch, capsys):
 # Predict
 
 
-def test_prediction_finds_columns_by_name_and_goes_to_the_screen(iris, capsys):
+def test_prediction_matches_columns_by_name_and_prints_to_the_screen(iris, capsys):
     assert plain("cluster", "iris.csv", "-k", 3, "--model", "model.json", "--names", "flower") == 0
-    iris[["species", *reversed(ATTRIBUTES)]].head(10).to_csv("new.csv", index=False)
+    iris[["species", *reversed(FEATURES)]].head(10).to_csv("new.csv", index=False)
     capsys.readouterr()
     assert plain("predict", "model.json", "new.csv") == 0
     captured = capsys.readouterr()
     rows = list(csv.DictReader(io.StringIO(captured.out)))
     assert [row["sample"] for row in rows] == [str(number) for number in range(10)]
     model = evlearn.load_model("model.json")
-    assert [int(row["cluster"]) for row in rows] == model.predict(iris[ATTRIBUTES].head(10)).tolist()
+    assert [int(row["cluster"]) for row in rows] == model.predict(iris[FEATURES].head(10)).tolist()
     assert "10 samples, 3 clusters" in captured.err
 
 
-def test_prediction_refuses_other_columns(iris, capsys):
+def test_prediction_rejects_other_columns(iris, capsys):
     assert plain("cluster", "iris.csv", "-k", 3, "--model", "model.json") == 0
     capsys.readouterr()
     iris.drop(columns="petal width").to_csv("new.csv", index=False)
@@ -265,60 +265,63 @@ def test_prediction_refuses_other_columns(iris, capsys):
         "new.csv has no column 'petal width', which the model was fitted to."
     )
     np.savetxt("bare.csv", np.ones((3, 3)), delimiter=",")
-    assert "bare.csv has 3 features, and the model was fitted to 4" in fails(
+    assert "bare.csv has 3 features, but the model was fitted to 4" in fails(
         capsys, "predict", "model.json", "bare.csv"
     )
 
 
-def test_a_broken_model_is_refused(iris, capsys):
+def test_a_damaged_model_is_rejected(iris, capsys):
     with open("model.json", "w") as file:
         file.write("{")
     assert "is not a model that can be read" in fails(capsys, "predict", "model.json", "iris.csv")
-    told = fails(capsys, "predict", "none.json", "iris.csv")
-    assert "there is no model file 'none.json'; write one with `evlearn cluster --model`" in told
-    told = fails(capsys, "predict", "iris.csv", "model.json")
-    assert "'iris.csv' is not a model: these end in .json. The order is `evlearn predict model.json" in told
+    message = fails(capsys, "predict", "none.json", "iris.csv")
+    assert "there is no model file 'none.json'; write one with `evlearn cluster --model`" in message
+    message = fails(capsys, "predict", "iris.csv", "model.json")
+    assert (
+        "'iris.csv' is not a model file, which ends in .json. The order of arguments is `evlearn predict"
+        in message
+    )
 
 
 # Mistakes
 
 
 MISTAKES = {
-    "--columns has 'nonsense', which is not a column of iris.csv; it has flower, ": ["--columns", "nonsense"],
-    "--columns has 'species', which holds text in iris.csv": ["--columns", "sepal width,species"],
-    "--names has 'id', which is not a column": ["--names", "id"],
+    "--columns contains 'nonsense', which is not a column of iris.csv; it has flower, ": ["--columns", "nonsense"],
+    "--columns contains 'species', which has text in iris.csv": ["--columns", "sepal width,species"],
+    "--names contains 'id', which is not a column": ["--names", "id"],
     "--set nonsense: ccm has the parameters beta, ": ["--set", "nonsense=1"],
-    "--set wants NAME=VALUE, got 'alpha'": ["--set", "alpha"],
+    "--set needs NAME=VALUE, for example --set alpha=2; got 'alpha'": ["--set", "alpha"],
     "gamma must be a number at least 0 and at most 1e+100, got 'much'": ["--set", "gamma=much"],
-    "--out must name a file that ends in .csv or .tsv or .txt or .parquet or .pq, got 'x.pickle'": [
+    "--out must be a file name that ends in .csv or .tsv or .txt or .parquet or .pq, got 'x.pickle'": [
         "--out",
         "x.pickle",
     ],
-    "--report: the folder of 'none/r.html' does not exist; make it first.": ["--report", "none/r.html"],
-    "--model must name a file that ends in .json, got 'm.pkl'": ["--model", "m.pkl"],
+    "--report: the folder of 'none/r.html' does not exist; create it first.": ["--report", "none/r.html"],
+    "--model must be a file name that ends in .json, got 'm.pkl'": ["--model", "m.pkl"],
     "iris.csv has no column of numbers among": ["--columns", "flower", "--without", "flower"],
     "n_clusters=200 is more than n_samples=150": ["--n-clusters", "200"],
 }
 
 
 @pytest.mark.parametrize("message", MISTAKES)
-def test_a_mistake_is_told_in_a_line_and_leaves_no_file(iris, message, capsys):
+def test_an_error_has_a_message_of_one_line_and_leaves_no_file(iris, message, capsys):
     assert message in fails(capsys, "cluster", "iris.csv", "-k", 3, *MISTAKES[message])
     assert os.listdir() == ["iris.csv"]
 
 
-def test_the_number_of_clusters_is_asked_for(iris, capsys):
-    assert "--n-clusters is needed by ccm: a number, or auto; bpec finds one by itself" in fails(
+def test_the_number_of_clusters_is_required(iris, capsys):
+    assert "--n-clusters is required by ccm: use a number or auto, or --method bpec." in fails(
         capsys, "cluster", "iris.csv"
     )
 
 
-def test_a_file_that_is_not_there_is_named(capsys):
-    assert fails(capsys, "cluster", "nowhere.csv", "-k", 3) == "there is no file 'nowhere.csv'."
+def test_the_error_names_a_missing_file(capsys):
+    assert fails(capsys, "cluster", "nowhere.csv", "-k", 3) == "the file 'nowhere.csv' does not exist."
 
 
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["cluster"], ["cluster", "x.csv", "--nonsense"]])
-def test_a_command_that_is_not_understood_exits_with_2(arguments, capsys):
+def test_an_invalid_command_exits_with_2(arguments, capsys):
     with pytest.raises(SystemExit) as end:
         run(*arguments)
     assert end.value.code == 2
@@ -329,8 +332,8 @@ def test_a_command_that_is_not_understood_exits_with_2(arguments, capsys):
 
 BROKEN = {
     "": "data.csv has no rows.",
-    "a,b\n": "data.csv has a line of names and no rows below it.",
-    "a,a\n1,2\n": "data.csv has several columns of the name 'a'; rename them.",
+    "a,b\n": "data.csv has a header and no rows.",
+    "a,a\n1,2\n": "data.csv has several columns with the name 'a'; rename them.",
     "a,b\n1,2\n3\n": "data.csv, line 3, has 1 cell instead of 2, with the delimiter ','.",
     "a,b\n1,2\n3,x\n4,5\n": "data.csv, line 3: 'x' in column 'b' is not a number.",
     "a,b\n1,2\n3,inf\n4,5\n": "data.csv: column 'b' has a missing or infinite value in row 1 (counted from 0).",
@@ -378,8 +381,8 @@ def test_a_table_without_names_has_columns_all_the_same(tmp_path, monkeypatch, c
     assert not hasattr(evlearn.load_model("model.json"), "feature_names_in_")
 
 
-def rows_of_irises(first=None):
-    """The irises as the UCI repository has them: no names, and the species last."""
+def iris_rows(first=None):
+    """Return the Iris data in the format of the UCI repository: no header, and the species last."""
     lines = [",".join(map(str, row)) for row in np.column_stack([IRIS.data, IRIS.target_names[IRIS.target]])]
     return "\n".join([*([] if first is None else [first]), *lines]) + "\n"
 
@@ -387,26 +390,26 @@ def rows_of_irises(first=None):
 @pytest.mark.parametrize("missing", ["", "?", "NA"], ids=["an empty cell", "a question mark", "NA"])
 def test_a_headerless_table_keeps_its_first_sample(tmp_path, monkeypatch, capsys, missing):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "iris.data").write_text(rows_of_irises())
+    (tmp_path / "iris.data").write_text(iris_rows())
     assert plain("cluster", "iris.data", "-k", 3, "--out", "result.csv") == 0
     captured = capsys.readouterr()
     assert "150 samples" in captured.out
     assert (
-        "iris.data: line 1 is a sample, and columns are called x0, x1, ...; if line 1 has their names"
+        "iris.data: line 1 is a sample, and columns are named x0, x1, ...; if line 1 contains their names"
         in captured.err
     )
     assert "--header" in captured.err
-    assert "left out, because they hold text: x4" in captured.err
-    (tmp_path / "hole.data").write_text(rows_of_irises().replace("5.1,3.5,", f"{missing},3.5,", 1))
+    assert "left out, because they contain text: x4" in captured.err
+    (tmp_path / "hole.data").write_text(iris_rows().replace("5.1,3.5,", f"{missing},3.5,", 1))
     assert plain("cluster", "hole.data", "-k", 3, "--drop-missing") == 0
     assert "149 samples" in capsys.readouterr().out
     assert plain("cluster", "hole.data", "-k", 3) == 0
     assert "150 samples" in capsys.readouterr().out
-    told = fails(capsys, "cluster", "hole.data", "-k", 3, "-m", "cecm")
-    assert "column 'x0' has a missing or infinite value in row 0" in told
+    message = fails(capsys, "cluster", "hole.data", "-k", 3, "-m", "cecm")
+    assert "column 'x0' has a missing or infinite value in row 0" in message
 
 
-def test_a_header_of_years_is_seen_and_told(tmp_path, monkeypatch, capsys):
+def test_a_header_of_years_is_detected_and_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rows = "".join(
         f"{a},{b},{c}\n" for a, b, c in [(1, 5, 2), (2, 4, 2), (1, 4, 1), (80, 85, 90), (79, 85, 92), (81, 8, 9)]
@@ -415,7 +418,7 @@ def test_a_header_of_years_is_seen_and_told(tmp_path, monkeypatch, capsys):
     assert plain("cluster", "years.csv", "-k", 2, "--model", "model.json") == 0
     captured = capsys.readouterr()
     assert "6 samples" in captured.out
-    assert "line 1 (2019, 2020, 2021) has the names of the columns" in captured.err
+    assert "line 1 (2019, 2020, 2021) is a header" in captured.err
     assert "--no-header" in captured.err
     assert plain("cluster", "years.csv", "-k", 2, "--no-header") == 0
     captured = capsys.readouterr()
@@ -453,11 +456,11 @@ def test_the_first_line_is_compared_with_those_below_it(tmp_path, kind):
     assert bool(table.remark) == doubtful
     for header in (True, False):
         if kind != "one sample":
-            told = open_table(tmp_path / "table.csv", header=header)
-            assert (told.has_names, told.remark) == (header, "")
+            table_with_option = open_table(tmp_path / "table.csv", header=header)
+            assert (table_with_option.has_names, table_with_option.remark) == (header, "")
 
 
-def test_columns_with_commas_in_their_names_are_chosen_in_quotes_or_alone(tmp_path, monkeypatch, capsys):
+def test_columns_with_commas_in_their_names_are_selected_in_quotes_or_alone(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data.csv").write_text('"length, cm",b,c\n1,2,3\n3,4,0\n5,7,1\n9,9,2\n')
     for option, columns in (
@@ -467,11 +470,11 @@ def test_columns_with_commas_in_their_names_are_chosen_in_quotes_or_alone(tmp_pa
     ):
         assert plain("cluster", "data.csv", "-k", 2, "--columns", option) == 0
         assert f"features: {columns}\n" in capsys.readouterr().err
-    assert "--columns has 'x'" in fails(capsys, "cluster", "data.csv", "-k", 2, "--columns", "x,b")
-    assert "--columns has 'b\\nc'" in fails(capsys, "cluster", "data.csv", "-k", 2, "--columns", "b\nc")
+    assert "--columns contains 'x'" in fails(capsys, "cluster", "data.csv", "-k", 2, "--columns", "x,b")
+    assert "--columns contains 'b\\nc'" in fails(capsys, "cluster", "data.csv", "-k", 2, "--columns", "b\nc")
 
 
-def test_text_that_a_spreadsheet_would_compute_is_written_as_text(tmp_path, monkeypatch):
+def test_formulas_are_written_as_text(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = ["=1+1", '=HYPERLINK("http://x","y")', "+1+1", "-2+3", "@SUM(A1)", "-1.5", "+7", "plain", "\t=1"]
     frame = pd.DataFrame({"name": names, "a": [1, 1, 1, 2, 8, 8, 8, 9, 9], "b": [1, 2, 1, 2, 8, 8, 9, 9, 8]})
@@ -481,7 +484,7 @@ def test_text_that_a_spreadsheet_would_compute_is_written_as_text(tmp_path, monk
     assert pd.read_csv("result.csv", dtype=str)["sample"].tolist() == expected
     writer_file = io.StringIO()
     partition = CredalPartition.from_hard([0, 1] * 4 + [0], cluster_names=["=1+1", "-b"])
-    CsvWriter(writer_file, Form()).write(names, partition, np.ones(9, dtype=bool))
+    CsvWriter(writer_file, ResultFormat()).write(names, partition, np.ones(9, dtype=bool))
     assert {row["cluster"] for row in csv.DictReader(io.StringIO(writer_file.getvalue()))} == {"'=1+1", "'-b"}
     plain("cluster", "data.csv", "-k", 2, "--names", "name", "--out", "raw.csv", "--keep-formulas")
     assert pd.read_csv("raw.csv", dtype=str)["sample"].tolist() == names
@@ -489,7 +492,7 @@ def test_text_that_a_spreadsheet_would_compute_is_written_as_text(tmp_path, monk
     assert pd.read_parquet("result.parquet")["sample"].tolist() == names
 
 
-def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, capsys):
+def test_a_file_that_changes_while_it_is_read_is_rejected(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "data.csv"
     path.write_text("a,b\n1,2\n3,4\n5,7\n9,9\n")
@@ -500,7 +503,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, 
         return fit(self, X)
 
     monkeypatch.setattr(CCM, "fit", meanwhile)
-    assert "data.csv has changed while it was read" in fails(
+    assert "data.csv was changed while it was read" in fails(
         capsys, "cluster", "data.csv", "-k", 2, "-o", "out.csv"
     )
     assert not (tmp_path / "out.csv").exists()
@@ -510,20 +513,20 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, 
 def test_without_matplotlib_a_report_is_written_without_pictures(iris):
     code = "import sys; sys.modules['matplotlib'] = None; from evlearn.command_line import main; sys.exit(main())"
     typed = ["cluster", "iris.csv", "-k", "3", "--report", "iris.html"]
-    done = subprocess.run([sys.executable, "-c", code, *typed], capture_output=True, text=True, check=True)
-    assert 'pip install "evidential-learn[plot]"' in done.stderr
+    outcome = subprocess.run([sys.executable, "-c", code, *typed], capture_output=True, text=True, check=True)
+    assert 'pip install "evidential-learn[plot]"' in outcome.stderr
     assert "pip install &quot;evidential-learn[plot]&quot;" in Path("iris.html").read_text(encoding="utf-8")
 
 
 def test_parquet_keeps_single_precision_and_names(iris, tmp_path):
-    iris.astype(dict.fromkeys(ATTRIBUTES, np.float32)).to_parquet("iris.parquet")
+    iris.astype(dict.fromkeys(FEATURES, np.float32)).to_parquet("iris.parquet")
     table = open_table("iris.parquet")
     assert dict(zip(table.columns, table.numeric, strict=True)) == {
         "flower": False,
-        **dict.fromkeys(ATTRIBUTES, True),
+        **dict.fromkeys(FEATURES, True),
         "species": False,
     }
-    (chunk,) = table.chunks(ATTRIBUTES, "flower")
+    (chunk,) = table.chunks(FEATURES, "flower")
     assert chunk.values.dtype == np.float32
     assert chunk.names == iris["flower"].tolist()
 
@@ -538,18 +541,18 @@ def test_a_sample_of_a_stream_is_fair_and_in_order():
             values = np.arange(start, start + 10.0)
             sample.add(Chunk([str(int(value)) for value in values], {"x": values}), partition)
         chunk, masses = sample.rows()
-        drawn = chunk.values[:, 0].astype(int)
-        assert len(drawn) == len(masses) == 50
-        assert (np.diff(drawn) > 0).all()
-        assert chunk.names == [str(one) for one in drawn]
-        assert np.array_equal(masses.masses, partition.masses[drawn % 10])
-        counts[drawn] += 1
-    # 60 draws of one in twenty: 3 for each row, and 1500 for each half, give or take four deviations.
+        sampled_rows = chunk.values[:, 0].astype(int)
+        assert len(sampled_rows) == len(masses) == 50
+        assert (np.diff(sampled_rows) > 0).all()
+        assert chunk.names == [str(number) for number in sampled_rows]
+        assert np.array_equal(masses.masses, partition.masses[sampled_rows % 10])
+        counts[sampled_rows] += 1
+    # 60 samples of 5 %: 3 expected per row, and 1500 per half, with a tolerance of 4 standard deviations.
     assert abs(counts[:500].sum() - 1500) < 4 * np.sqrt(60 * 50 / 4)
     assert counts.max() <= 14
 
 
-# The real thing
+# Subprocesses
 
 
 def command(*arguments, **options):
@@ -557,7 +560,7 @@ def command(*arguments, **options):
 
 
 @pytest.mark.slow
-def test_help_teaches_and_loads_neither_scikit_learn_nor_matplotlib():
+def test_help_explains_verdicts_and_loads_neither_scikit_learn_nor_matplotlib():
     code = (
         "import sys; from evlearn.command_line import main\n"
         "try: main(['--help'])\n"
@@ -585,7 +588,7 @@ def test_a_command_without_a_report_does_not_load_matplotlib(iris):
 
 
 @pytest.mark.slow
-def test_ctrl_c_keeps_the_best_so_far(tmp_path):
+def test_ctrl_c_writes_the_best_result(tmp_path):
     np.savetxt(tmp_path / "data.csv", np.random.RandomState(0).uniform(size=(100_000, 2)), delimiter=",")
     arguments = ["-k", 6, "--set", "tol=0", "--set", "max_iter=100000", "--out", tmp_path / "result.csv"]
     with command(
@@ -593,13 +596,13 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
     ) as process:
         for line in process.stderr:
             if "CCM iteration" in line:
-                time.sleep(0.3)  # some more of them
+                time.sleep(0.3)  # wait for more iterations
                 process.send_signal(signal.SIGINT)
                 break
-        told = process.stderr.read()
+        message = process.stderr.read()
         assert process.stdout.read().startswith("100000 samples, 6 clusters")
-    assert process.returncode == 3, told
-    assert "interrupted after" in told
+    assert process.returncode == 3, message
+    assert "interrupted after" in message
     with open(tmp_path / "result.csv", encoding="utf-8") as file:
         assert sum(1 for _ in file) == 100_001
 
@@ -610,17 +613,17 @@ def test_progress_is_one_line_on_a_terminal(iris):
     with command("cluster", "iris.csv", "-k", 3, "--as-is", stdout=subprocess.PIPE, stderr=terminal) as process:
         assert process.stdout.read().startswith("150 samples")
     os.close(terminal)
-    told = os.read(controller, 100_000).decode()
+    message = os.read(controller, 100_000).decode()
     os.close(controller)
     assert process.returncode == 0
-    assert "\rCCM" not in told.splitlines()[-1]
-    # What stays are the lines about the columns; the iterations were overwritten.
-    stays = [line.rpartition("\r")[2] for line in told.replace("\r\n", "\n").split("\n")]
+    assert "\rCCM" not in message.splitlines()[-1]
+    # The lines about the columns remain; those of the iterations were overwritten.
+    stays = [line.rpartition("\r")[2] for line in message.replace("\r\n", "\n").split("\n")]
     assert [line for line in stays if line.strip()] == [
-        "evlearn: left out, because they hold text: flower, species",
+        "evlearn: left out, because they contain text: flower, species",
         "evlearn: features: sepal length, sepal width, petal length, petal width",
     ]
-    assert "CCM iteration" in told
+    assert "CCM iteration" in message
 
 
 @pytest.mark.slow
@@ -630,24 +633,24 @@ def test_ctrl_c_before_there_is_a_result_exits_with_130(tmp_path):
         "cluster", tmp_path / "data.csv", "-k", 3, "--as-is", "--no-header", stderr=subprocess.PIPE
     ) as process:
         assert "features" in process.stderr.readline()
-        time.sleep(0.1)  # it reads the file
+        time.sleep(0.1)  # while the file is read
         process.send_signal(signal.SIGINT)
-        told = process.stderr.read()
-    assert process.returncode == 130, told
-    assert told.strip() == "evlearn: interrupted."
+        message = process.stderr.read()
+    assert process.returncode == 130, message
+    assert message.strip() == "evlearn: interrupted."
 
 
 @pytest.mark.slow
-def test_a_reader_that_leaves_early_is_no_error(iris, tmp_path):
+def test_a_closed_pipe_is_not_an_error(iris, tmp_path):
     assert plain("cluster", "iris.csv", "-k", 3, "--model", "model.json") == 0
     pd.concat([iris] * 200).to_csv("many.csv", index=False)
     with command("predict", "model.json", "many.csv", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout.readline().startswith("sample,cluster,assignment,doubt")
         process.stdout.close()
-        told = process.stderr.read()
+        message = process.stderr.read()
     assert process.returncode == 141
-    assert "Traceback" not in told
-    assert "Exception" not in told
+    assert "Traceback" not in message
+    assert "Exception" not in message
 
 
 def test_the_command_is_installed():
@@ -660,16 +663,16 @@ def test_the_command_is_installed():
 @pytest.mark.slow
 def test_the_commands_of_the_guide_run_as_written(iris, capsys):
     guide = Path(__file__).parents[2] / "docs" / "guide" / "command_line.rst"
-    joined = guide.read_text(encoding="utf-8").replace("\\\n", "")
-    typed = re.findall(r"^   \$ evlearn (.*)$", joined, flags=re.MULTILINE)
+    text = guide.read_text(encoding="utf-8").replace("\\\n", "")
+    typed = re.findall(r"^   \$ evlearn (.*)$", text, flags=re.MULTILINE)
     assert len(typed) == 11
     Path("pairs.csv").write_text("flower 0,flower 7,must\nflower 0,flower 60,cannot\n")
     for line in typed:
         assert run(*shlex.split(line)) == 0, line
     assert {"result.csv", "iris.html", "look_at.csv", "iris.json", "judged.csv"} <= set(os.listdir())
-    # And the summary that the guide shows is the one that is printed.
+    # The summary in the guide must be the printed one.
     capsys.readouterr()
     run(*shlex.split(typed[0]))
     summary = [line.strip() for line in capsys.readouterr().out.strip().splitlines()]
-    told = [line.strip() for line in guide.read_text(encoding="utf-8").splitlines()]
-    assert told[told.index(summary[0]) :][: len(summary)] == summary
+    guide_lines = [line.strip() for line in guide.read_text(encoding="utf-8").splitlines()]
+    assert guide_lines[guide_lines.index(summary[0]) :][: len(summary)] == summary

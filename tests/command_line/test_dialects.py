@@ -54,7 +54,7 @@ class File:
     names: list[str]
     columns: list[list] | None
     options: dict = field(default_factory=dict)
-    needed: dict = field(default_factory=dict)
+    required: dict = field(default_factory=dict)
     damage: str | None = None
 
 
@@ -125,14 +125,14 @@ def write_line(cells, delimiter, quoting):
     return buffer.getvalue().removesuffix("\r\n")
 
 
-def needed_options(columns, delimiter, decimal, thousands, header):
+def required_options(columns, delimiter, decimal, thousands, header):
     """Return the options for files that no reader can read without them."""
     cells = [cell for cells in columns for cell in cells if re.match("-?[0-9]", cell) and "-" not in cell[1:]]
-    # There is no number with a point but such as "1.091", and no decimal comma.
+    # There are no decimal commas, and all numbers with a point look like "1.091".
     is_proven = any("," in cell or ("." in cell and not re.fullmatch(r"\d{1,3}\.\d{3}", cell)) for cell in cells)
     if thousands == "." and not is_proven and delimiter != ";":
         return {"thousands": "."}
-    # The only column, without a name, holds numbers such as "7,25", which may be 2 columns of whole numbers.
+    # The only column, without a name, holds numbers such as "7,25", which may be 2 columns of integers.
     if len(columns) == 1 and decimal == "," and not header:
         return {"decimal": ",", "thousands": thousands}
     return {}
@@ -152,11 +152,11 @@ def make_file(number, seed=37):
     kinds += [str(kind) for kind in rng.choice(["int", "float", "large", "count", "text", "date"], n_columns - 1)]
     rng.shuffle(kinds)
     plain_text = bool(rng.random() < 0.5)
-    made = [make_column(rng, kind, n_rows, style, delimiter, plain_text) for kind in kinds]
+    generated = [make_column(rng, kind, n_rows, style, delimiter, plain_text) for kind in kinds]
     if not header:  # an empty last cell is the same as a trailing delimiter
-        made[-1][0][:] = [cell or "NA" for cell in made[-1][0]]
+        generated[-1][0][:] = [cell or "NA" for cell in generated[-1][0]]
     names = [f"{WORDS[rng.integers(len(WORDS))]}_{k}" for k in range(n_columns)]
-    rows = [list(row) for row in zip(*(cells for cells, _ in made), strict=True)]
+    rows = [list(row) for row in zip(*(cells for cells, _ in generated), strict=True)]
     quoting = rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
     lines = [write_line(row, delimiter, quoting) for row in ([names] if header else []) + rows]
     damage = str(rng.choice(DAMAGES)) if rng.random() < 0.12 else None
@@ -204,8 +204,8 @@ def make_file(number, seed=37):
         "encoding": encoding,
         "header": header,
     }
-    needed = needed_options([cells for cells, _ in made], delimiter, decimal, thousands, header)
-    return File(content, names, None if damage else [values for _, values in made], options, needed, damage)
+    required = required_options([cells for cells, _ in generated], delimiter, decimal, thousands, header)
+    return File(content, names, None if damage else [values for _, values in generated], options, required, damage)
 
 
 MENTIONED = {
@@ -217,7 +217,7 @@ MENTIONED = {
 }
 
 
-def read(path, **options):
+def read_table(path, **options):
     """Return the names and the columns of a table as the command line reads it."""
     table = open_table(path, **options)
     chunks = list(table.chunks(table.columns))
@@ -248,16 +248,16 @@ def is_equal(names, columns, file):
 
 def follow(path, file):
     """Read a file without options, then with those that the message names, until no other option is named."""
-    options, messages = dict(file.needed), []
+    options, messages = dict(file.required), []
     while True:
         try:
-            names, columns = read(path, **options)
+            names, columns = read_table(path, **options)
         except ValueError as error:
             messages.append(str(error))
-            named = {name for name, pattern in MENTIONED.items() if re.search(pattern, str(error))}
-            if not named - options.keys():
+            options_in_message = {name for name, pattern in MENTIONED.items() if re.search(pattern, str(error))}
+            if not options_in_message - options.keys():
                 return "rejected", messages
-            options.update({name: file.options[name] for name in named})
+            options.update({name: file.options[name] for name in options_in_message})
         else:
             return ("read" if file.columns is not None and is_equal(names, columns, file) else "wrong"), messages
 
@@ -290,7 +290,7 @@ def write(path, content):
 def message(path, content, **options):
     """Return the message of a file that is rejected."""
     with pytest.raises(ValueError, match="data") as error:
-        read(write(path, content), **options)
+        read_table(write(path, content), **options)
     return str(error.value)
 
 
@@ -302,22 +302,24 @@ def path(tmp_path):
 GERMAN = "price;q\n879;0,40\n1.091;0,40\n7.164;0,06\n"
 
 
-def test_a_point_is_not_a_decimal_mark_beside_a_decimal_comma(path):
+def test_a_point_is_not_a_decimal_mark_if_commas_are(path):
     for options in ({"decimal": ","}, {}):
-        told = message(path, GERMAN, **options)
-        assert "data.csv, line 3: '1.091' in column 'price' is not a number with the decimal mark ','" in told
-        assert "If it is 1091, use `--decimal , --thousands .`" in told
-        assert "--without" in told
+        message_text = message(path, GERMAN, **options)
+        assert (
+            "data.csv, line 3: '1.091' in column 'price' is not a number with the decimal mark ','" in message_text
+        )
+        assert "If it is 1091, use `--decimal , --thousands .`" in message_text
+        assert "--without" in message_text
         table = open_table(path, **options)
         assert next(table.chunks(["q"])).values.tolist() == [[0.4], [0.4], [0.06]]  # without the column
-    _, columns = read(path, decimal=",", thousands=".")
+    _, columns = read_table(path, decimal=",", thousands=".")
     assert [column.tolist() for column in columns] == [[879, 1091, 7164], [0.4, 0.4, 0.06]]
 
 
 def test_a_decimal_mark_is_not_taken_for_the_delimiter(path):
     write(path, "1,76;0,40;0,98\n1,00;2,40;0,08\n")
     for options in ({"decimal": ","}, {}):
-        names, columns = read(path, **options)
+        names, columns = read_table(path, **options)
         assert names == ["x0", "x1", "x2"]
         assert [column.tolist() for column in columns] == [[1.76, 1], [0.4, 2.4], [0.98, 0.08]]
     assert "',' is the decimal mark, so '1,76' in line 1 is 1.76" in open_table(path).remark
@@ -350,31 +352,31 @@ def test_a_decimal_mark_is_not_taken_for_the_delimiter(path):
     ],
 )
 def test_thousands_marks_and_mixed_formats_are_rejected_with_the_options_to_use(path, text, cell, advice):
-    told = message(path, text)
-    assert repr(cell) in told
+    message_text = message(path, text)
+    assert repr(cell) in message_text
     for part in advice:
-        assert part in told
+        assert part in message_text
 
 
 def test_a_point_is_a_decimal_mark_without_evidence_against_it(path):
     for text in ("a,b\n1.091,2\n2.222,3\n", "a\tb\n1.091\t879\n0.5\t3\n", "a;b\n1.091;879\n0.123;3\n"):
-        assert read(write(path, text))[1][0].tolist()[0] == 1.091
-    assert read(write(path, "a;b\n1.091;1\n2.222;2\n"), decimal=".")[1][0].tolist() == [1.091, 2.222]
+        assert read_table(write(path, text))[1][0].tolist()[0] == 1.091
+    assert read_table(write(path, "a;b\n1.091;1\n2.222;2\n"), decimal=".")[1][0].tolist() == [1.091, 2.222]
 
 
 def test_a_number_in_another_format_far_below_is_rejected_too(path):
     rows = "".join(f"{number % 1000};{number % 7}\n" for number in range(3000))
     assert "line 3002: '1.091' in column 'a' is ambiguous" in message(path, f"a;b\n{rows}1.091;5\n")
-    told = message(path, f"a;b\n{rows}1.091;5\n", decimal=",")
-    assert "line 3002: '1.091' in column 'a' is not a number with the decimal mark ','" in told
-    assert "--thousands ." in told
+    message_text = message(path, f"a;b\n{rows}1.091;5\n", decimal=",")
+    assert "line 3002: '1.091' in column 'a' is not a number with the decimal mark ','" in message_text
+    assert "--thousands ." in message_text
     assert "line 3002, has 3 cells instead of 2" in message(path, f"a;b\n{rows}1;5;6\n")
     assert "line 3002: byte 0xff" in message(path, f"a;b\n{rows}".encode() + b"\xff;1\n")
     assert "line 3002: a double quote opens a cell" in message(path, f'a;b\n{rows}"1;5\n')
     assert "line 3002: there is a NUL byte" in message(path, f"a;b\n{rows}1;\0005\n")
 
 
-READ = {
+DETECTED = {
     "a single column": ("a\n1\n2\n", ["a"], [[1, 2]]),
     "a single column with decimal commas": ("a\n1,5\n2,5\n", ["a"], [[1.5, 2.5]]),
     "runs of spaces": ("  a   b\n 1.5   2\n 2.5  3  \n", ["a", "b"], [[1.5, 2.5], [2, 3]]),
@@ -405,10 +407,10 @@ READ = {
 }
 
 
-@pytest.mark.parametrize("kind", READ)
+@pytest.mark.parametrize("kind", DETECTED)
 def test_a_format_is_detected(path, kind):
-    content, expected, values = READ[kind]
-    names, columns = read(write(path, content))
+    content, expected, values = DETECTED[kind]
+    names, columns = read_table(write(path, content))
     assert names == expected
     for column, cells in zip(columns, values, strict=True):
         if cells is not None:
@@ -441,10 +443,10 @@ REJECTED = {
     "names that are equal": (
         "a,a\n1,2\n",
         {},
-        "several columns of the name 'a'; rename them. The names are in line 1",
+        "several columns with the name 'a'; rename them. The names are in line 1",
     ),
     "columns without names": ("a,,\n1,2,3\n4,5,6\n", {}, "several columns without a name"),
-    "only a header": ("a,b\n", {}, "no rows below it. If that line is a sample, use --no-header"),
+    "only a header": ("a,b\n", {}, "a header and no rows. If that line is a sample, use --no-header"),
     "NUL": (b"a,b\n1,2\n3,\x004\n", {}, "line 3: there is a NUL byte at position 10"),
     "Latin-1": ("name;x\nMüller;1\n".encode("latin-1"), {}, "line 2: byte 0xfc at position 8 is not UTF-8"),
     "UTF-16 without a mark": ("name;x\nMüller;1\n".encode("utf-16-le"), {}, "use --encoding utf-16-le"),
@@ -469,15 +471,15 @@ REJECTED = {
 def test_a_delimiter_may_be_a_mark_in_numbers_if_a_header_or_quotes_prove_it(path):
     write(path, "a,b\n1,2\n3,4\n")
     for options in ({"decimal": ","}, {"thousands": ","}, {"thousands": ",", "delimiter": ","}):
-        names, columns = read(path, **options)
+        names, columns = read_table(path, **options)
         assert names == ["a", "b"]
         assert [column.tolist() for column in columns] == [[1, 3], [2, 4]]
     write(path, '1,"2,5"\n3,"4,5"\n')
-    assert [column.tolist() for column in read(path, decimal=",")[1]] == [[1, 3], [2.5, 4.5]]
+    assert [column.tolist() for column in read_table(path, decimal=",")[1]] == [[1, 3], [2.5, 4.5]]
     write(path, "1,234\n5,678\n")
-    assert [column.tolist() for column in read(path, decimal=",")[1]] == [[1.234, 5.678]]
-    assert [column.tolist() for column in read(path, thousands=",")[1]] == [[1234, 5678]]
-    assert [column.tolist() for column in read(path, delimiter=",")[1]] == [[1, 5], [234, 678]]
+    assert [column.tolist() for column in read_table(path, decimal=",")[1]] == [[1.234, 5.678]]
+    assert [column.tolist() for column in read_table(path, thousands=",")[1]] == [[1234, 5678]]
+    assert [column.tolist() for column in read_table(path, delimiter=",")[1]] == [[1, 5], [234, 678]]
 
 
 @pytest.mark.parametrize("kind", REJECTED)
@@ -486,14 +488,14 @@ def test_a_broken_or_ambiguous_file_is_rejected_with_a_remedy(path, kind):
     assert expected in message(path, content, **options)
 
 
-def test_the_word_that_windows_shows_is_in_the_advice(path):
-    told = message(path, "name;x\nMüller;1\n".encode("cp1252"))
-    assert "use --encoding cp1252 if the word there is 'Müller'" in told
-    assert read(path, encoding="cp1252")[1][0].tolist() == ["Müller"]
+def test_the_advice_contains_the_word_in_cp1252(path):
+    message_text = message(path, "name;x\nMüller;1\n".encode("cp1252"))
+    assert "use --encoding cp1252 if the word there is 'Müller'" in message_text
+    assert read_table(path, encoding="cp1252")[1][0].tolist() == ["Müller"]
 
 
 @pytest.mark.parametrize(("ending", "member"), [("xlsx", "xl/workbook.xml"), ("ods", "content.xml")])
-def test_a_spreadsheet_is_named_as_such(tmp_path, ending, member):
+def test_spreadsheets_are_recognized(tmp_path, ending, member):
     path = tmp_path / f"data.{ending}"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(member, "<x/>")
@@ -512,22 +514,22 @@ def test_a_pipe_is_rejected_because_tables_are_read_twice(tmp_path):
     [
         (["--decimal", ".", "--thousands", "."], "--thousands . is also the decimal mark"),
         (["--thousands", ",", "--decimal", ","], "--thousands , is also the decimal mark"),
-        (["--thousands", "ab"], "a single mark is needed, such as a comma or a point, not 'ab'"),
-        (["--thousands", "5"], "a single mark is needed"),
-        (["--decimal", "-"], "a single mark is needed"),
-        (["--delimiter", "ab"], "a single character is needed, such as ; or the word tab, not 'ab'"),
-        (["--delimiter", "x"], "a single character is needed"),
+        (["--thousands", "ab"], "must be a single mark, such as a comma or a point, got 'ab'"),
+        (["--thousands", "5"], "must be a single mark"),
+        (["--decimal", "-"], "must be a single mark"),
+        (["--delimiter", "ab"], "must be a single character such as ;, or the word tab or space, got 'ab'"),
+        (["--delimiter", "x"], "must be a single character"),
         (["--encoding", "nonsense"], "'nonsense' is not an encoding; examples are utf-8, utf-16, cp1252"),
         (["--encoding", "base64"], "'base64' is not an encoding"),
     ],
 )
-def test_options_that_make_no_sense_are_not_understood(options, expected, capsys):
+def test_invalid_options_are_rejected(options, expected, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["cluster", "data.csv", "-k", "2", *options])
     assert expected in capsys.readouterr().err
 
 
-def test_the_options_reach_the_reader(tmp_path, monkeypatch, capsys):
+def test_options_are_passed_to_the_reader(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rows = [("Müller", "1.091,5", "1"), ("Groß", "2,5", "2"), ("Zoë", "7.164", "9"), ("Ann", "3", "8")]
     text = "\n".join("\t".join(row) for row in [("name", "a", "b"), *rows]) + "\n"
@@ -545,9 +547,9 @@ def test_a_decimal_comma_that_is_detected_is_reported(tmp_path, monkeypatch, cap
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "data.csv", "My data\na;b\n1,5;2\n2,5;3\n9,5;9\n8,5;8\n")
     assert main(["cluster", "data.csv", "-k", "2", "--as-is"]) == 0
-    told = capsys.readouterr().err
-    assert "evlearn: data.csv: lines above the table are skipped: 'My data'." in told
-    assert "evlearn: data.csv: ',' is the decimal mark, so '1,5' in line 3 is 1.5" in told
+    message_text = capsys.readouterr().err
+    assert "evlearn: data.csv: lines above the table are skipped: 'My data'." in message_text
+    assert "evlearn: data.csv: ',' is the decimal mark, so '1,5' in line 3 is 1.5" in message_text
 
 
 def column_of(cells_by_row, n_rows=2000):
@@ -581,7 +583,7 @@ def test_ambiguity_of_numbers_does_not_depend_on_the_size_of_chunks(
             list(table.chunks(["a", "b"]))
 
 
-def test_a_header_of_numbers_does_not_decide_about_the_numbers_below_it(tmp_path, monkeypatch):
+def test_a_header_of_numbers_does_not_affect_the_format_of_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", 100)
     write(tmp_path / "data.csv", column_of({1500: "879", 1900: "1.091"}).replace("a,b", "2001,2002"))
     table = open_table(tmp_path / "data.csv", header=True)

@@ -1,4 +1,4 @@
-"""Results of the command line never replace an input, another result or a file of somebody else."""
+"""Results of the command line never replace an input, another result or another file."""
 
 import os
 import shutil
@@ -84,7 +84,7 @@ def test_a_clash_is_rejected_before_the_data_are_read(folder, capsys):
 @pytest.mark.parametrize(
     "out", ["parts/result.parquet", "parts/sub/result.csv", "parts/b.parquet", "hard.parquet"]
 )
-def test_results_do_not_go_into_a_folder_that_is_read(folder, capsys, out):
+def test_results_are_not_written_into_a_folder_of_inputs(folder, capsys, out):
     (folder / "parts" / "sub").mkdir(parents=True)
     table = pd.read_csv("data.csv")
     for name in ("a", "b"):
@@ -133,5 +133,5 @@ def test_an_output_that_is_a_folder_or_has_none_is_rejected_before_the_data_are_
     (folder / "data.csv").write_text("not a table")
     for command in (CLUSTER, PREDICT):
         assert "is a folder; choose another name" in rejection(capsys, *command, option, f"folder.{ending}")
-        assert "does not exist; make it first" in rejection(capsys, *command, option, f"missing/x.{ending}")
-        assert "does not exist; make it first" in rejection(capsys, *command, option, f"data.csv/x.{ending}")
+        assert "does not exist; create it first" in rejection(capsys, *command, option, f"missing/x.{ending}")
+        assert "does not exist; create it first" in rejection(capsys, *command, option, f"data.csv/x.{ending}")

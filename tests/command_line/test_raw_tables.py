@@ -1,4 +1,4 @@
-"""The command `evlearn` on tables as people have them: categories, dates, gaps; and a row for every row."""
+"""The command `evlearn` with raw tables: categories, dates, missing values, and a result for every row."""
 
 import re
 
@@ -23,7 +23,7 @@ N_ODD = 40
 
 
 def customers(n, seed):
-    """Customers of four segments, with gaps; the first of them are odd, each in a way of its own."""
+    """Return customers of 4 segments, with missing values; the first N_ODD customers have random values."""
     random = np.random.default_rng(seed)
     segment = random.integers(4, size=n)
     plans = np.array(["basic", "plus", "pro", "max"], dtype=object)
@@ -48,7 +48,7 @@ def customers(n, seed):
 
 
 def run(*arguments):
-    return main([str(one) for one in arguments])
+    return main([str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -57,13 +57,13 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_raw_table_is_encoded_and_the_command_says_how(folder, capsys):
+def test_a_raw_table_is_encoded_and_described(folder, capsys):
     table, _ = customers(200, 0)
     table.to_csv("table.csv", index=False)
     assert run("cluster", "table.csv", "-k", 3, "--names", "customer_id", "--model", "model.json") == 0
-    told = capsys.readouterr().err
-    assert "evlearn: plan: 4 categories" in told
-    assert "evlearn: since: dates from" in told
+    messages = capsys.readouterr().err
+    assert "evlearn: plan: 4 categories" in messages
+    assert "evlearn: since: dates from" in messages
     model = evlearn.load_model("model.json")
     expected = make_pipeline(TableEncoder(), CCM(3, random_state=0)).fit(table.drop(columns="customer_id"))
     assert np.array_equal(model.predict(table), expected.predict(table))
@@ -82,8 +82,8 @@ def test_ordered_categories_of_parquet_files_keep_their_order(folder, monkeypatc
     grades = pd.Categorical.from_codes(codes, names, ordered=True)
     table = pd.DataFrame({"value": codes + random.normal(size=100), "grade": grades})
     (folder / "parts").mkdir()
-    for part, rows, kept in (("a", slice(0, 50), names), ("b", slice(50, 100), names[:3])):
-        frame = table[rows].assign(grade=grades[rows].set_categories(kept))
+    for part, rows, categories in (("a", slice(0, 50), names), ("b", slice(50, 100), names[:3])):
+        frame = table[rows].assign(grade=grades[rows].set_categories(categories))
         frame.to_parquet(f"parts/{part}.parquet", index=False)
     assert run("cluster", "parts", "-k", 2, "-q", "--model", "model.json") == 0
     model = evlearn.load_model("model.json")
@@ -95,14 +95,14 @@ def test_ordered_categories_of_parquet_files_keep_their_order(folder, monkeypatc
     np.testing.assert_array_equal(pd.read_csv("predicted.csv")["cluster"], expected.predict(table))
 
 
-def test_an_identifier_that_nobody_named_is_left_out(folder, capsys):
+def test_an_undeclared_identifier_is_left_out(folder, capsys):
     table, _ = customers(100, 0)
     table.assign(customer_id=np.arange(100)).to_csv("table.csv", index=False)
     assert run("cluster", "table.csv", "-k", 2) == 0
     assert "customer_id: left out" in capsys.readouterr().err
 
 
-def test_columns_of_results_are_names_that_databases_take(folder):
+def test_columns_of_results_have_plain_names(folder):
     table, _ = customers(200, 0)
     table.to_csv("table.csv", index=False)
     assert run("cluster", "table.csv", "-k", 3, "-q", "--set", "focal_sets=full", "--out", "plain.csv") == 0
@@ -114,7 +114,7 @@ def test_columns_of_results_are_names_that_databases_take(folder):
         "assignment",
         "doubt",
         "outlier_score",
-        *(f"mass_{one}" for one in masses),
+        *(f"mass_{name}" for name in masses),
     ]
     assert (folder / "plain.csv").read_text(encoding="utf-8").isascii()
     arguments = ["-k", 3, "-q", "--set", "focal_sets=full", "--notation", "sets", "--out", "sets.csv"]
@@ -122,12 +122,12 @@ def test_columns_of_results_are_names_that_databases_take(folder):
     sets = pd.read_csv("sets.csv")
     assert np.array_equal(sets.iloc[:, 3:], plain.iloc[:, 3:])
     words = {"Ω": "any", "outlier": "outlier"}
-    read = [words.get(one, one.strip("{}").replace(",", "|")) for one in sets["assignment"]]
-    assert read == plain["assignment"].tolist()
+    assignments = [words.get(text, text.strip("{}").replace(",", "|")) for text in sets["assignment"]]
+    assert assignments == plain["assignment"].tolist()
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_row_that_the_model_cannot_judge_says_so(folder, ending, capsys):
+def test_rows_that_the_model_does_not_accept_are_unknown(folder, ending, capsys):
     holes = pd.DataFrame(load_iris().data, columns=list("abcd"))
     evlearn.save_model(CECM(3, random_state=0).fit(holes), "model.json")
     holes.iloc[[0, 1, 149], 2] = np.nan
@@ -142,11 +142,11 @@ def test_a_row_that_the_model_cannot_judge_says_so(folder, ending, capsys):
     holes.iloc[:, 2] = np.nan
     holes.to_csv("holes.csv", index=False)
     assert run("predict", "model.json", "holes.csv", "-q", "--out", f"nothing.{ending}") == 0
-    nothing = pd.read_csv("nothing.csv") if ending == "csv" else pd.read_parquet("nothing.parquet")
-    assert nothing["assignment"].tolist() == ["unknown"] * 150
+    all_missing = pd.read_csv("nothing.csv") if ending == "csv" else pd.read_parquet("nothing.parquet")
+    assert all_missing["assignment"].tolist() == ["unknown"] * 150
 
 
-def test_rows_that_cannot_be_judged_are_in_their_place_in_any_chunk(folder, monkeypatch):
+def test_unknown_rows_keep_their_position_in_any_chunk(folder, monkeypatch):
     X = load_iris().data
     evlearn.save_model(CECM(3, random_state=0).fit(X), "model.json")
     holes = pd.DataFrame(X, columns=list("abcd"))
@@ -167,15 +167,15 @@ def test_a_pipeline_of_scikit_learn_scores_a_file(folder):
         (OneHotEncoder(handle_unknown="ignore"), ["plan", "newsletter"]),
     )
     table.to_csv("table.csv", index=False)
-    read = pd.read_csv("table.csv")
-    model = make_pipeline(columns, CCM(4, random_state=0)).fit(read)
+    frame = pd.read_csv("table.csv")
+    model = make_pipeline(columns, CCM(4, random_state=0)).fit(frame)
     evlearn.save_model(model, "model.json")
     assert run("predict", "model.json", "table.csv", "-q", "--out", "result.csv") == 0
-    assert pd.read_csv("result.csv")["cluster"].tolist() == model.predict(read).tolist()
+    assert pd.read_csv("result.csv")["cluster"].tolist() == model.predict(frame).tolist()
 
 
 @pytest.mark.slow
-def test_the_number_of_clusters_is_found_if_nobody_knows_it(folder, capsys):
+def test_the_number_of_clusters_is_selected_with_auto(folder, capsys):
     random = np.random.default_rng(0)
     X = random.normal(size=(300, 3)) + 8 * random.integers(3, size=300)[:, None]
     pd.DataFrame(X, columns=["a", "b", "c"]).to_csv("table.csv", index=False)
@@ -186,7 +186,7 @@ def test_the_number_of_clusters_is_found_if_nobody_knows_it(folder, capsys):
 
 
 def decide_on(monkeypatch, votes):
-    """Let --n-clusters auto find votes for 2, 3 and 4 clusters."""
+    """Set the votes for 2, 3 and 4 clusters in --n-clusters auto."""
     curves = np.eye(3)[np.repeat(np.arange(3), votes)] if sum(votes) else np.full((2, 3), np.nan)
     selection = ParameterSelection("n_clusters", np.arange(2, 5), curves, "share of votes", "largest")
     monkeypatch.setattr(commands, "select_n_clusters", lambda *_, **__: selection)
@@ -209,14 +209,14 @@ def test_a_weak_vote_is_the_first_line_of_the_result_the_report_and_of_predictio
     assert capsys.readouterr().out.startswith("150 samples, 3 clusters")
 
 
-def test_no_vote_at_all_asks_for_a_number(folder, capsys, monkeypatch):
+def test_auto_without_votes_is_an_error(folder, capsys, monkeypatch):
     pd.DataFrame(load_iris().data, columns=list("abcd")).to_csv("iris.csv", index=False)
     decide_on(monkeypatch, [0, 0, 0])
     assert run("cluster", "iris.csv", "--n-clusters", "auto") == 1
     assert "--n-clusters auto: no subsample of the rows supports a number" in capsys.readouterr().err
 
 
-def test_a_collapse_is_said_once_and_first(folder, capsys):
+def test_a_collapse_is_reported_once_in_the_first_line(folder, capsys):
     (folder / "few.csv").write_text("a,b\n0,0\n1,1\n5,5\n")
     assert run("cluster", "few.csv", "-k", 3, "--as-is") == 0
     captured = capsys.readouterr()
@@ -224,7 +224,7 @@ def test_a_collapse_is_said_once_and_first(folder, capsys):
     assert "n_samples=3" not in captured.err
 
 
-def test_one_cluster_with_nearly_all_rows_is_the_first_line_though_rows_come_in_parts(folder, capsys, monkeypatch):
+def test_one_cluster_with_nearly_all_rows_is_reported_for_rows_in_chunks(folder, capsys, monkeypatch):
     monkeypatch.setattr(tables, "_CHUNK_ROWS", 100)
     random = np.random.default_rng(0)
     X = np.concatenate([random.normal(size=(970, 2)), random.normal(30, size=(30, 2))])
@@ -240,16 +240,18 @@ def test_constraints_come_from_a_file_by_name_or_by_number(folder, capsys):
     table = pd.DataFrame(iris.data, columns=list("abcd"))
     table.insert(0, "name", [f"flower {k}" for k in range(150)])
     table.to_csv("iris.csv", index=False)
-    known = PairwiseConstraints.sample(iris.target, 30, random_state=0)
-    pairs = [(*pair, word) for word in ("must", "cannot") for pair in getattr(known, f"{word}_link").tolist()]
+    constraints = PairwiseConstraints.sample(iris.target, 30, random_state=0)
+    pairs = [
+        (*pair, word) for word in ("must", "cannot") for pair in getattr(constraints, f"{word}_link").tolist()
+    ]
     lines = [f"flower {a};flower {b};{word}" for a, b, word in pairs]
     (folder / "named.csv").write_text("first;second;kind\n" + "\n".join(lines))
     (folder / "numbered.csv").write_text("\n".join(f"{a},{b},{word}" for a, b, word in pairs))
-    expected = CECM(3, random_state=0).fit(iris.data, constraints=known).labels_.tolist()
+    expected = CECM(3, random_state=0).fit(iris.data, constraints=constraints).labels_.tolist()
     options = ["-k", 3, "-m", "cecm", "--as-is", "--out", "result.csv"]
     assert run("cluster", "iris.csv", *options, "--names", "name", "--constraints", "named.csv") == 0
     assert pd.read_csv("result.csv")["cluster"].tolist() == expected
-    assert f"PairwiseConstraints({known.n_must_link} must-link" in capsys.readouterr().err
+    assert f"PairwiseConstraints({constraints.n_must_link} must-link" in capsys.readouterr().err
     assert run("cluster", "iris.csv", *options, "--without", "name", "--constraints", "numbered.csv") == 0
     assert pd.read_csv("result.csv")["cluster"].tolist() == expected
 
@@ -257,14 +259,14 @@ def test_constraints_come_from_a_file_by_name_or_by_number(folder, capsys):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("0,1,perhaps\n1,2,maybe\n", ["-m", "cecm"], "line 2: two rows and the word must or cannot"),
-        ("0,1\n", ["-m", "cecm"], "line 1: two rows and the word must or cannot"),
-        ("0,nobody,must\n", ["-m", "evclus"], "'nobody' is a name which no row has"),
+        ("0,1,perhaps\n1,2,maybe\n", ["-m", "cecm"], "line 2: must have 2 rows and the word must or cannot"),
+        ("0,1\n", ["-m", "cecm"], "line 1: must have 2 rows and the word must or cannot"),
+        ("0,x,must\n", ["-m", "evclus"], "'x' is not the name of a row"),
         ("0,1,must\n", ["-m", "ccm"], "--constraints needs --method cecm or evclus, got ccm"),
-        (None, ["-m", "cecm"], "there is no file 'pairs.csv'"),
+        (None, ["-m", "cecm"], "the file 'pairs.csv' does not exist"),
     ],
 )
-def test_constraints_that_are_wrong_are_told(text, options, message, folder, capsys):
+def test_invalid_constraints_are_reported(text, options, message, folder, capsys):
     pd.DataFrame(load_iris().data, columns=list("abcd")).to_csv("iris.csv", index=False)
     if text is not None:
         (folder / "pairs.csv").write_text(text)
@@ -282,7 +284,7 @@ def written_customers(n, seed):
     age[2:4] = -3
     last = pd.Timestamp("2026-10-31") - pd.to_timedelta(random.integers(0, 300, n), unit="D")
     channel = np.array(["web", "store", "app"], dtype=object)[group]
-    channel[::9] = [random.choice([one.upper(), f" {one}", one.title()]) for one in channel[::9]]
+    channel[::9] = [random.choice([name.upper(), f" {name}", name.title()]) for name in channel[::9]]
     forms = [lambda v: f"€ {v:,.2f}", lambda v: f"{v:.2f} EUR", lambda v: f"€{v:,.0f}"]
     frame = pd.DataFrame(
         {
@@ -318,8 +320,8 @@ def test_amounts_percentages_dates_and_spellings_of_a_file_are_read_as_in_python
     assert run("predict", "model.json", "later.csv", "-q", "--notation", "sets", "--out", "result.csv") == 0
     expected = evlearn.predict_mass(model, later)
     np.testing.assert_allclose(pd.read_csv("result.csv")["doubt"], expected.doubt(), atol=1e-9)
-    alone = evlearn.predict_mass(model, later.iloc[[5]])
-    np.testing.assert_allclose(alone.doubt(), expected.doubt()[[5]], atol=1e-9)
+    single_row = evlearn.predict_mass(model, later.iloc[[5]])
+    np.testing.assert_allclose(single_row.doubt(), expected.doubt()[[5]], atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -361,9 +363,9 @@ def test_suspicious_columns_are_listed_also_in_wide_tables(folder, capsys):
     table.loc[7, "c29"] = 1e6
     table.to_csv("table.csv", index=False)
     assert run("cluster", "table.csv", "-k", 2) == 0
-    told = capsys.readouterr().err
-    assert "evlearn: c29: numbers" not in told
-    assert "evlearn: Check c29: 1 value far above all others (1,000,000)." in told
+    messages = capsys.readouterr().err
+    assert "evlearn: c29: numbers" not in messages
+    assert "evlearn: Check c29: 1 value far above all others (1,000,000)." in messages
 
 
 def test_a_few_amounts_among_plain_numbers_are_amounts_and_other_text_is_an_error(folder, capsys):

@@ -17,45 +17,45 @@ def pairs_of(array):
 
 @st.composite
 def consistent(draw):
-    """Constraints drawn from labels, so that there is no contradiction, and these labels."""
+    """Draw constraints without contradictions from labels; return both."""
     y = draw(labels(N_OBJECTS, 4))
     n_constraints = draw(st.integers(0, 20))
     return PairwiseConstraints.sample(y, n_constraints, random_state=draw(st.integers(0, 1000))), y
 
 
 def closed_by_hand(constraints):
-    """Rules applied until nothing is new: a friend of a friend is a friend, an enemy of a friend is an enemy."""
+    """Apply 2 rules until nothing changes: transitivity of must-links, and cannot-links between their groups."""
     must, cannot = (
         {pair for i, j in pairs_of(pairs) for pair in ((i, j), (j, i))}
         for pairs in (constraints.must_link, constraints.cannot_link)
     )
     while True:
-        more = {(a, c) for a, b in must for b_, c in must if b == b_ and a != c} - must
-        apart = {pair for a, b in must for b_, c in cannot if b == b_ for pair in ((a, c), (c, a))} - cannot
-        if not more and not apart:
+        implied = {(a, c) for a, b in must for b_, c in must if b == b_ and a != c} - must
+        separated = {pair for a, b in must for b_, c in cannot if b == b_ for pair in ((a, c), (c, a))} - cannot
+        if not implied and not separated:
             return PairwiseConstraints(sorted(must), sorted(cannot))
-        must |= more
-        cannot |= apart
+        must |= implied
+        cannot |= separated
 
 
 @given(consistent())
-def test_the_closure_is_what_two_rules_give(drawn):
-    constraints, _ = drawn
+def test_the_closure_follows_from_two_rules(example):
+    constraints, _ = example
     assert constraints.closure() == closed_by_hand(constraints)
 
 
 @pytest.mark.slow
 @given(consistent())
-def test_the_closure_holds_the_constraints_and_is_closed(drawn):
-    constraints, _ = drawn
+def test_the_closure_holds_the_constraints_and_is_closed(example):
+    constraints, _ = example
     closed = constraints.closure()
     assert closed + constraints == closed
     assert closed.closure() == closed
 
 
 @given(consistent())
-def test_the_closure_agrees_with_the_labels_that_the_constraints_come_from(drawn):
-    constraints, y = drawn
+def test_the_closure_agrees_with_the_labels_that_the_constraints_come_from(example):
+    constraints, y = example
     assert len(constraints.closure().violations(y)) == 0
 
 
@@ -74,9 +74,9 @@ def test_one_wrong_cannot_link_in_a_connected_cluster_is_found(y, random):
     chain = PairwiseConstraints([pair for pair in constraints.must_link if tuple(pair) != wrong], [wrong])
     others = [k for k in range(N_OBJECTS) if k not in wrong and y[k] == y[wrong[0]]]
     if others:
-        between = "|".join(str(other) for other in others)
+        samples = "|".join(str(other) for other in others)
         expected = (
-            rf"cannot_link holds \({wrong[0]}, {wrong[1]}\), .*: {wrong[0]} - ({between}) - {wrong[1]}\. Drop"
+            rf"cannot_link holds \({wrong[0]}, {wrong[1]}\), .*: {wrong[0]} - ({samples}) - {wrong[1]}\. Drop"
         )
         with pytest.raises(ValueError, match=expected):
             chain.closure()
@@ -85,13 +85,13 @@ def test_one_wrong_cannot_link_in_a_connected_cluster_is_found(y, random):
 
 
 def test_a_contradiction_names_a_shortest_chain():
-    around = [(10, 20), (20, 30), (30, 40), (40, 50)]
-    constraints = PairwiseConstraints([*around, (10, 60), (60, 50), (70, 80)], [(50, 10), (70, 10)])
+    chain = [(10, 20), (20, 30), (30, 40), (40, 50)]
+    constraints = PairwiseConstraints([*chain, (10, 60), (60, 50), (70, 80)], [(50, 10), (70, 10)])
     with pytest.raises(ValueError, match=r"holds \(10, 50\), but must_link connects them: 10 - 60 - 50\. Drop"):
         constraints.closure()
 
 
-def test_many_contradictions_and_long_chains_are_told_in_short():
+def test_messages_about_many_contradictions_and_long_chains_are_short():
     line = [(i, i + 1) for i in range(100)]
     constraints = PairwiseConstraints(line, [(0, 100), *((i, 99) for i in range(1, 9))])
     with pytest.raises(ValueError, match=r" 8 - 9 - \(81 samples\) - 91 - .*; and 6 more"):
@@ -104,7 +104,7 @@ def test_groups_that_no_constraint_connects_stay_unrelated():
     assert pairs_of(closed.cannot_link) == {(0, 2), (0, 3), (1, 2), (1, 3)}
 
 
-def test_object_numbers_may_be_far_apart():
+def test_sample_numbers_may_be_far_apart():
     closed = PairwiseConstraints([(0, 10**9), (2 * 10**9, 10**9)]).closure()
     assert pairs_of(closed.must_link) == set(combinations([0, 10**9, 2 * 10**9], 2))
 
@@ -121,7 +121,7 @@ def test_a_closure_that_would_fill_the_memory_is_refused(constraints):
         constraints.closure()
 
 
-def test_a_large_closure_of_small_groups_is_no_problem():
+def test_a_large_closure_of_small_groups_is_fast():
     firsts = 3 * np.arange(200_000)
     closed = PairwiseConstraints(
         np.column_stack([np.repeat(firsts, 2), np.repeat(firsts, 2) + np.tile([1, 2], len(firsts))]),

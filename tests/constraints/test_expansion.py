@@ -16,13 +16,15 @@ def pairs_of(array):
 
 
 def expanded_by_hand(constraints, D, K):
-    """Algorithm 2, line by line."""
-    near = [[i, *[int(j) for j in np.argsort(D[i], kind="stable") if j != i][:K]] for i in range(len(D))]
+    """Apply Algorithm 2, line by line."""
+    neighborhoods = [[i, *[int(j) for j in np.argsort(D[i], kind="stable") if j != i][:K]] for i in range(len(D))]
     original = {"ML": pairs_of(constraints.must_link), "CL": pairs_of(constraints.cannot_link)}
     result = {"ML": set(original["ML"]), "CL": set(original["CL"])}
     for kind in ("ML", "CL"):
         for i, j in sorted(original[kind]):
-            candidates = product(set(near[i]) - set(near[j]), set(near[j]) - set(near[i]))
+            candidates = product(
+                set(neighborhoods[i]) - set(neighborhoods[j]), set(neighborhoods[j]) - set(neighborhoods[i])
+            )
             free = [
                 (D[i, r] + D[j, s], tuple(sorted((r, s))))
                 for r, s in candidates
@@ -34,7 +36,7 @@ def expanded_by_hand(constraints, D, K):
 
 @st.composite
 def problems(draw, max_samples=30):
-    """Samples in the plane without ties, constraints on them, and a number of neighbours."""
+    """Draw samples in the plane without ties, constraints on them, and a number of neighbors."""
     random = np.random.default_rng(draw(st.integers(0, 10_000)))
     n_samples = draw(st.integers(2, max_samples))
     X = random.normal(size=(n_samples, 2))
@@ -57,7 +59,7 @@ def test_expansion_is_the_algorithm_of_the_paper(problem):
 @given(problems())
 def test_expansion_keeps_the_constraints_and_adds_at_most_k_for_each(problem):
     constraints, X, K = problem
-    larger = constraints.expand(X, K)  # making it has checked that no pair is in both sets
+    larger = constraints.expand(X, K)  # the constructor checks that no pair is in both sets
     assert larger + constraints == larger
     assert larger.n_must_link <= (K + 1) * constraints.n_must_link
     assert larger.n_cannot_link <= (K + 1) * constraints.n_cannot_link
@@ -66,19 +68,19 @@ def test_expansion_keeps_the_constraints_and_adds_at_most_k_for_each(problem):
 
 
 @given(problems())
-def test_expansion_without_neighbours_changes_nothing(problem):
+def test_expansion_without_neighbors_changes_nothing(problem):
     constraints, X, _ = problem
     assert constraints.expand(X, 0) == constraints
 
 
 @given(problems(), st.integers(0, 1000))
-def test_renumbering_the_objects_changes_the_result_through_collisions_only(problem, seed):
+def test_renumbering_the_samples_changes_the_result_through_collisions_only(problem, seed):
     constraints, X, K = problem
     order = np.random.default_rng(seed).permutation(len(X))
     number = np.argsort(order)
 
-    def renumbered(one):
-        return PairwiseConstraints(number[one.must_link], number[one.cannot_link])
+    def renumbered(constraints):
+        return PairwiseConstraints(number[constraints.must_link], number[constraints.cannot_link])
 
     # A single constraint cannot collide with another.
     for kind in ("must_link", "cannot_link"):
@@ -113,7 +115,7 @@ def test_many_constraints_are_expanded_in_blocks_and_in_their_order(monkeypatch)
     assert constraints.expand(X) == whole == expanded_by_hand(constraints, pairwise_distances(X), 5)
 
 
-def test_an_object_among_many_duplicates_is_not_its_own_neighbour():
+def test_a_sample_among_many_duplicates_is_not_its_own_neighbor():
     X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 10, axis=0)
     larger = PairwiseConstraints((), [(3, 17)]).expand(X, n_neighbors=4)
     assert larger.n_cannot_link == 5
@@ -122,7 +124,7 @@ def test_an_object_among_many_duplicates_is_not_its_own_neighbour():
     assert (right >= 10).all()
 
 
-def test_nothing_is_added_between_objects_with_the_same_neighbours():
+def test_nothing_is_added_between_samples_with_the_same_neighbors():
     X = np.array([[0.0], [1.0], [10.0], [11.5]])
     constraints = PairwiseConstraints([(0, 1)])
     assert constraints.expand(X, n_neighbors=1) == constraints
@@ -137,20 +139,20 @@ def test_expanded_constraints_are_mostly_right():
 
 
 def test_expansion_agrees_with_r_where_r_follows_the_paper(reference, reference_file):
-    # R also pairs samples that are near both samples of a constraint, which Algorithm 2 leaves out, and it may
+    # R also pairs samples that are near both samples of a constraint, which Algorithm 2 excludes, and it may
     # return self-pairs and duplicates. All other pairs must agree.
-    known = reference("expandlink_bananas200_k5").arrays
+    arrays = reference("expandlink_bananas200_k5").arrays
     table = np.genfromtxt(reference_file("data/bananas_n200_seed7.csv"), delimiter=",", names=True)
     X = np.column_stack([table["x1"], table["x2"]])
-    constraints = PairwiseConstraints(known["ML_1b"] - 1, known["CL_1b"] - 1)
-    ours = constraints.expand(X, n_neighbors=5)
-    assert ours + constraints == ours
-    near = [{i, *row} for i, row in enumerate((known["nn_index_1b"] - 1).tolist())]
-    near_both = {o for i, j in (known["ML_1b"] - 1).tolist() for o in near[i] & near[j]}
-    theirs = {tuple(sorted(pair)) for pair in (known["ML_out_1b"] - 1).tolist()}
-    assert all(near_both & set(pair) for pair in theirs - pairs_of(ours.must_link))
-    assert len(theirs & pairs_of(ours.must_link)) >= 35
-    assert pairs_of(ours.cannot_link) == {tuple(sorted(pair)) for pair in (known["CL_out_1b"] - 1).tolist()}
+    constraints = PairwiseConstraints(arrays["ML_1b"] - 1, arrays["CL_1b"] - 1)
+    expanded = constraints.expand(X, n_neighbors=5)
+    assert expanded + constraints == expanded
+    adjacent = [{i, *row} for i, row in enumerate((arrays["nn_index_1b"] - 1).tolist())]
+    near_both = {o for i, j in (arrays["ML_1b"] - 1).tolist() for o in adjacent[i] & adjacent[j]}
+    expected = {tuple(sorted(pair)) for pair in (arrays["ML_out_1b"] - 1).tolist()}
+    assert all(near_both & set(pair) for pair in expected - pairs_of(expanded.must_link))
+    assert len(expected & pairs_of(expanded.must_link)) >= 35
+    assert pairs_of(expanded.cannot_link) == {tuple(sorted(pair)) for pair in (arrays["CL_out_1b"] - 1).tolist()}
 
 
 @pytest.mark.parametrize(
@@ -166,14 +168,14 @@ def test_expansion_agrees_with_r_where_r_follows_the_paper(reference, reference_
         ({"X": np.zeros(6)}, "Expected 2D array"),
     ],
 )
-def test_errors_say_what_to_do(arguments, message):
+def test_errors_contain_a_remedy(arguments, message):
     constraints = PairwiseConstraints([(0, 1)], [(1, 4)])
     with pytest.raises(ValueError, match=message):
         constraints.expand(**{"X": np.zeros((6, 2))} | arguments)
 
 
 @pytest.mark.slow
-def test_many_constraints_on_few_objects_settle_their_collisions():
+def test_collisions_of_many_constraints_on_few_samples_are_resolved():
     X, y = make_bananas(500, random_state=0)
     constraints = PairwiseConstraints.sample(y, 50_000, random_state=0)
     larger = constraints.expand(X, n_neighbors=5)

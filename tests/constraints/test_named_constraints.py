@@ -1,4 +1,4 @@
-"""Constraints by names hold whatever row a sample is in, and among whichever samples are there."""
+"""Constraints by name do not depend on row numbers, and apply to any subset of samples."""
 
 import numpy as np
 import pandas as pd
@@ -14,52 +14,55 @@ from sklearn.preprocessing import StandardScaler
 
 from evlearn.cluster import CECM, EVCLUS
 from evlearn.constraints import NamedConstraints, PairwiseConstraints
-from evlearn.metric_learning import PCCA, KernelPCCA
+from evlearn.metric_learning import PCCA
 from evlearn.model_selection import cross_val_mass
 
 NUMBERS = PairwiseConstraints(must_link=[(0, 1), (2, 5)], cannot_link=[(1, 4), (3, 5)])
 TEXT = {number: f"row {number}" for number in range(8)}
 
 
-def by_name(constraints, names):
+def name_constraints(constraints, names):
     pairs = [
-        [(names[a], names[b]) for a, b in one.tolist()] for one in (constraints.must_link, constraints.cannot_link)
+        [(names[a], names[b]) for a, b in pairs.tolist()]
+        for pairs in (constraints.must_link, constraints.cannot_link)
     ]
     return NamedConstraints(*pairs)
 
 
 @pytest.fixture(scope="module")
 def flowers():
-    """Irises with names, in a random order, their species, and constraints by number and by name."""
+    """Return Iris data with names in random order, the species, and constraints by number and by name."""
     order = np.random.default_rng(0).permutation(150)
     names = [f"flower {number}" for number in order]
     data = load_iris(as_frame=True)
     X = data.data.iloc[order].set_index(pd.Index(names))
     y = data.target.to_numpy()[order]
-    known = PairwiseConstraints.sample(y, 60, random_state=0)
-    return X, y, known, by_name(known, names)
+    constraints = PairwiseConstraints.sample(y, 60, random_state=0)
+    return X, y, constraints, name_constraints(constraints, names)
 
 
 @given(st.permutations(range(8)), st.integers(6, 8))
-def test_names_mean_the_same_among_any_samples_in_any_order(order, n_left):
-    left = [name for name in order if name < 6 or name < n_left]
-    assert by_name(NUMBERS, TEXT).among([TEXT[one] for one in left]) == NUMBERS.take(left)
+def test_names_identify_samples_in_any_subset_and_any_order(order, n_left):
+    numbers = [name for name in order if name < 6 or name < n_left]
+    assert name_constraints(NUMBERS, TEXT).select([TEXT[sample] for sample in numbers]) == NUMBERS.take(numbers)
 
 
-@given(st.lists(st.integers(0, 7), unique=True, min_size=1).filter(lambda some: set(some) & set(range(6))))
-def test_constraints_with_a_sample_that_is_not_there_are_left_out(left):
-    assert by_name(NUMBERS, TEXT).among(pd.Index([TEXT[one] for one in left])) == NUMBERS.take(left)
+@given(st.lists(st.integers(0, 7), unique=True, min_size=1).filter(lambda samples: set(samples) & set(range(6))))
+def test_constraints_with_a_missing_sample_are_ignored(numbers):
+    assert name_constraints(NUMBERS, TEXT).select(pd.Index([TEXT[sample] for sample in numbers])) == NUMBERS.take(
+        numbers
+    )
 
 
-def test_names_may_be_anything_that_an_index_holds():
+def test_names_can_be_any_labels_of_an_index():
     days = pd.date_range("2026-01-01", periods=3)
     pairs = pd.DataFrame({"one": days[[0, 1]], "other": days[[1, 2]]})
-    assert NamedConstraints(pairs).among(days).must_link.tolist() == [[0, 1], [1, 2]]
-    assert NamedConstraints(np.array([[1001, 1003]])).among(pd.Index([1003, 7, 1001])).must_link.tolist() == [
+    assert NamedConstraints(pairs).select(days).must_link.tolist() == [[0, 1], [1, 2]]
+    assert NamedConstraints(np.array([[1001, 1003]])).select(pd.Index([1003, 7, 1001])).must_link.tolist() == [
         [0, 2]
     ]
     tuples = pd.MultiIndex.from_product([["a", "b"], [0, 1]])
-    assert NamedConstraints([(("a", 0), ("b", 1))]).among(tuples).must_link.tolist() == [[0, 3]]
+    assert NamedConstraints([(("a", 0), ("b", 1))]).select(tuples).must_link.tolist() == [[0, 3]]
 
 
 def test_a_pair_counts_once():
@@ -76,22 +79,22 @@ def test_a_pair_counts_once():
         (([("a", "b", "c")],), r"must_link must be pairs of names"),
         (([], [1]), r"cannot_link must be pairs of names"),
         (([("a", "b")], [("b", "a")]), r"\('a', 'b'\) is a pair that must be in one cluster and that cannot be"),
-        (([], [("a", "a")]), r"no sample apart from itself"),
+        (([], [("a", "a")]), r"do not separate a sample from itself"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(arguments, message):
+def test_contradictions_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         NamedConstraints(*arguments)
 
 
 def test_names_that_are_unknown_or_not_unique_are_refused():
     constraints = NamedConstraints([("anna", "ben")])
-    with pytest.raises(ValueError, match=r"such as 'anna', and none of these is among the 2 samples.* such as 0;"):
-        constraints.among(range(2))
+    with pytest.raises(ValueError, match=r"such as 'anna', but none of them is among the 2 samples.* such as 0;"):
+        constraints.select(range(2))
     with pytest.raises(ValueError, match="'ben' is in a constraint, and 2 samples have that name"):
-        constraints.among(["ben", "anna", "ben"])
-    assert len(constraints.among(["anna", "carl", "carl", "ben"])) == 1
-    assert len(NamedConstraints().among([])) == 0
+        constraints.select(["ben", "anna", "ben"])
+    assert len(constraints.select(["anna", "carl", "carl", "ben"])) == 1
+    assert len(NamedConstraints().select([])) == 0
 
 
 @pytest.mark.parametrize(
@@ -101,48 +104,53 @@ def test_names_that_are_unknown_or_not_unique_are_refused():
         EVCLUS(3, random_state=0),
         EVCLUS(3, metric="precomputed", random_state=0),
         PCCA(2, random_state=0),
-        KernelPCCA(1, gamma=0.1, max_iter=20, random_state=0),
+        PCCA(1, kernel="rbf", gamma=0.1, max_iter=20, random_state=0),
     ],
-    ids=["CECM", "EVCLUS", "precomputed", "PCCA", "KernelPCCA"],
+    ids=["CECM", "EVCLUS", "precomputed", "PCCA", "kernel PCCA"],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_estimators_take_names_for_numbers(flowers, estimator):
-    X, _, known, named = flowers
+def test_estimators_convert_names_to_numbers(flowers, estimator):
+    X, _, numbered, by_names = flowers
     if getattr(estimator, "metric", "") == "precomputed":
-        apart = np.linalg.norm(X.to_numpy()[:, None] - X.to_numpy(), axis=2)
-        X = pd.DataFrame(apart, index=X.index)
-    one, other = (clone(estimator).fit(X, constraints=given) for given in (known, named))
-    learned = "masses_" if hasattr(one, "masses_") else "objective_history_"
-    assert np.array_equal(getattr(one, learned), getattr(other, learned))
+        distances = np.linalg.norm(X.to_numpy()[:, None] - X.to_numpy(), axis=2)
+        X = pd.DataFrame(distances, index=X.index)
+    first, second = (clone(estimator).fit(X, constraints=constraints) for constraints in (numbered, by_names))
+    attribute = "masses_" if hasattr(first, "masses_") else "objective_history_"
+    assert np.array_equal(getattr(first, attribute), getattr(second, attribute))
 
 
 def test_names_survive_the_splits_of_a_search(flowers):
-    X, y, known, named = flowers
+    X, y, numbered, by_names = flowers
     splits = list(StratifiedKFold(3).split(X, y))
-    grid = {"xi": [0.1, 0.5]}
+    grid = {"constraint_weight": [0.1, 0.5]}
     search = GridSearchCV(CECM(3, random_state=0), grid, scoring="adjusted_rand_score", cv=splits, refit=False)
-    search.fit(X, y, constraints=named)
+    search.fit(X, y, constraints=by_names)
     for k, (train, test) in enumerate(splits):
-        for xi, score in zip(grid["xi"], search.cv_results_[f"split{k}_test_score"], strict=True):
-            model = CECM(3, xi=xi, random_state=0).fit(X.iloc[train], constraints=known.take(train))
+        for weight, score in zip(
+            grid["constraint_weight"], search.cv_results_[f"split{k}_test_score"], strict=True
+        ):
+            model = CECM(3, constraint_weight=weight, random_state=0).fit(
+                X.iloc[train], constraints=numbered.take(train)
+            )
             assert score == adjusted_rand_score(y[test], model.predict(X.iloc[test]))
 
 
 def test_names_pass_through_a_pipeline_that_keeps_frames(flowers):
-    X, _, known, named = flowers
+    X, _, numbered, by_names = flowers
     pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), CECM(3, random_state=0))
-    fitted = clone(pipeline).fit(X, cecm__constraints=named)
-    numbers = make_pipeline(StandardScaler(), CECM(3, random_state=0)).fit(X, cecm__constraints=known)
-    assert np.array_equal(fitted[-1].masses_, numbers[-1].masses_)
-    outside = [
-        cross_val_mass(pipeline, X, cv=3, params={"cecm__constraints": given}).masses for given in (known, named)
+    model = clone(pipeline).fit(X, cecm__constraints=by_names)
+    expected = make_pipeline(StandardScaler(), CECM(3, random_state=0)).fit(X, cecm__constraints=numbered)
+    assert np.array_equal(model[-1].masses_, expected[-1].masses_)
+    masses = [
+        cross_val_mass(pipeline, X, cv=3, params={"cecm__constraints": constraints}).masses
+        for constraints in (numbered, by_names)
     ]
-    assert np.array_equal(*outside)
+    assert np.array_equal(*masses)
 
 
-def test_data_without_names_are_refused_with_what_to_do(flowers):
-    X, _, _, named = flowers
-    with pytest.raises(ValueError, match=r"X is ndarray, which has none: give a pandas frame .*set_output"):
-        CECM(3).fit(X.to_numpy(), constraints=named)
+def test_data_without_names_are_refused_with_a_remedy(flowers):
+    X, _, _, by_names = flowers
+    with pytest.raises(ValueError, match=r"X is ndarray, which has none: pass a pandas frame .*set_output"):
+        CECM(3).fit(X.to_numpy(), constraints=by_names)
     with pytest.raises(TypeError, match=r"must be PairwiseConstraints, got list; .* NamedConstraints"):
         CECM(3).fit(X, constraints=[(0, 1)])

@@ -23,14 +23,14 @@ def pairs_of(array):
 
 @st.composite
 def constraints(draw):
-    """Every pair of some samples is in one list or in the other, and each may be repeated or turned around."""
+    """Distribute pairs of samples over two lists; each may be repeated or reversed."""
     pairs = draw(st.lists(st.tuples(OBJECTS, OBJECTS).filter(lambda pair: pair[0] != pair[1]), max_size=12))
     chosen = {tuple(sorted(pair)): draw(st.booleans()) for pair in pairs}
     must, cannot = ([pair for pair in pairs if chosen[tuple(sorted(pair))] is kind] for kind in (True, False))
     return must, cannot
 
 
-# A value
+# Equality
 
 
 @given(constraints(), st.randoms(use_true_random=False))
@@ -38,12 +38,12 @@ def test_order_and_repetition_do_not_matter(given_pairs, random):
     expected = PairwiseConstraints(*given_pairs)
     shuffled = []
     for pairs in given_pairs:
-        turned = [pair[::-1] if random.random() < 0.5 else pair for pair in pairs + pairs[:3]]
-        random.shuffle(turned)
-        shuffled.append(turned)
-    again = PairwiseConstraints(*shuffled)
-    assert again == expected
-    assert hash(again) == hash(expected)
+        reversed_pairs = [pair[::-1] if random.random() < 0.5 else pair for pair in pairs + pairs[:3]]
+        random.shuffle(reversed_pairs)
+        shuffled.append(reversed_pairs)
+    copy = PairwiseConstraints(*shuffled)
+    assert copy == expected
+    assert hash(copy) == hash(expected)
 
 
 @given(constraints())
@@ -72,37 +72,37 @@ def test_pairs_come_in_many_forms(pairs):
 
 
 def test_either_kind_may_be_missing():
-    nothing = PairwiseConstraints()
-    assert len(nothing) == 0
-    assert nothing.must_link.shape == nothing.cannot_link.shape == (0, 2)
-    assert nothing == PairwiseConstraints([], np.empty((0, 2)))
-    assert nothing.closure() == nothing
-    assert len(nothing.violations([0, 1])) == 0
-    indptr, indices, kinds = nothing.neighbours(3)
+    empty = PairwiseConstraints()
+    assert len(empty) == 0
+    assert empty.must_link.shape == empty.cannot_link.shape == (0, 2)
+    assert empty == PairwiseConstraints([], np.empty((0, 2)))
+    assert empty.closure() == empty
+    assert len(empty.violations([0, 1])) == 0
+    indptr, indices, kinds = empty.neighbors(3)
     assert indptr.tolist() == [0, 0, 0, 0]
     assert len(indices) == len(kinds) == 0
 
 
-def test_a_must_link_of_an_object_with_itself_says_nothing():
+def test_a_must_link_of_a_sample_with_itself_is_dropped():
     assert PairwiseConstraints([(3, 3), (0, 1)]) == PairwiseConstraints([(0, 1)])
 
 
-def test_constraints_cannot_be_changed_not_even_copies():
+def test_constraints_and_their_copies_are_immutable():
     constraints = PairwiseConstraints([(0, 1)], [(1, 2)])
     copies = [constraints, pickle.loads(pickle.dumps(constraints)), copy.deepcopy(constraints)]
-    for one in [*copies, clone(constraints, safe=False)]:
-        assert one == constraints
-        assert not one.must_link.flags.writeable
-        assert not one.cannot_link.flags.writeable
+    for copied in [*copies, clone(constraints, safe=False)]:
+        assert copied == constraints
+        assert not copied.must_link.flags.writeable
+        assert not copied.cannot_link.flags.writeable
     with pytest.raises(AttributeError):
         constraints.must_link = []
 
 
 def test_constraints_are_compared_by_value():
-    one = PairwiseConstraints([(0, 1)])
-    assert one != PairwiseConstraints((), [(0, 1)])
-    assert one != [(0, 1)]
-    assert len({one, PairwiseConstraints([(1, 0)])}) == 1
+    constraints = PairwiseConstraints([(0, 1)])
+    assert constraints != PairwiseConstraints((), [(0, 1)])
+    assert constraints != [(0, 1)]
+    assert len({constraints, PairwiseConstraints([(1, 0)])}) == 1
 
 
 def test_the_text_counts_both_kinds():
@@ -112,7 +112,7 @@ def test_the_text_counts_both_kinds():
 
 
 @given(constraints())
-def test_adding_parts_gives_the_whole(given_pairs):
+def test_the_sum_of_parts_is_the_union(given_pairs):
     must, cannot = given_pairs
     whole = PairwiseConstraints(must, cannot)
     assert PairwiseConstraints(must) + PairwiseConstraints((), cannot) == whole
@@ -124,16 +124,16 @@ def test_adding_parts_gives_the_whole(given_pairs):
 
 
 @given(labels(N_OBJECTS))
-def test_all_pairs_of_labelled_objects_are_constrained(y):
-    y = y - 1  # so that some samples are unlabelled
+def test_all_pairs_of_labeled_samples_are_constrained(y):
+    y = y - 1  # so that some samples are unlabeled
     result = PairwiseConstraints.from_labels(y)
-    known = [i for i in range(N_OBJECTS) if y[i] >= 0]
-    assert pairs_of(result.must_link) == {(i, j) for i in known for j in known if i < j and y[i] == y[j]}
-    assert pairs_of(result.cannot_link) == {(i, j) for i in known for j in known if i < j and y[i] != y[j]}
+    labeled = [i for i in range(N_OBJECTS) if y[i] >= 0]
+    assert pairs_of(result.must_link) == {(i, j) for i in labeled for j in labeled if i < j and y[i] == y[j]}
+    assert pairs_of(result.cannot_link) == {(i, j) for i in labeled for j in labeled if i < j and y[i] != y[j]}
 
 
 @pytest.mark.parametrize(
-    ("y", "unlabelled"),
+    ("y", "unlabeled"),
     [
         ([0, 1, -1, 0], -1),
         ([0.0, 1.0, np.nan, 0.0], -1),
@@ -150,14 +150,14 @@ def test_all_pairs_of_labelled_objects_are_constrained(y):
         (pd.Series(["a", "b", None, "a"], dtype="category"), -1),
     ],
 )
-def test_missing_labels_come_in_many_forms(y, unlabelled):
+def test_missing_labels_come_in_many_forms(y, unlabeled):
     expected = PairwiseConstraints([(0, 3)], [(0, 1), (1, 3)])
-    assert PairwiseConstraints.from_labels(y, unlabelled=unlabelled) == expected
-    assert PairwiseConstraints.sample(y, 3, unlabelled=unlabelled) == expected
+    assert PairwiseConstraints.from_labels(y, unlabeled=unlabeled) == expected
+    assert PairwiseConstraints.sample(y, 3, unlabeled=unlabeled) == expected
 
 
 @given(labels(N_OBJECTS), st.integers(0, N_OBJECTS * (N_OBJECTS - 1) // 2), st.integers(0, 100))
-def test_a_sample_has_so_many_different_pairs_that_agree_with_the_labels(y, n_constraints, seed):
+def test_a_random_sample_has_different_pairs_that_agree_with_the_labels(y, n_constraints, seed):
     sample = PairwiseConstraints.sample(y, n_constraints, random_state=seed)
     assert len(sample) == n_constraints
     assert len(sample.violations(y)) == 0
@@ -170,33 +170,33 @@ def test_all_pairs_are_drawn_equally_often(n_constraints):
     random = np.random.RandomState(0)
     counts = np.zeros((6, 6))
     for _ in range(3000):
-        drawn = PairwiseConstraints.sample(np.zeros(6), n_constraints, random_state=random).must_link
-        counts[drawn[:, 0], drawn[:, 1]] += 1
+        pairs = PairwiseConstraints.sample(np.zeros(6), n_constraints, random_state=random).must_link
+        counts[pairs[:, 0], pairs[:, 1]] += 1
     share = n_constraints / 15
     error = np.sqrt(3000 * share * (1 - share))
     assert np.abs(counts[np.triu_indices(6, k=1)] - 3000 * share).max() < 4 * error
 
 
-# Asking
+# Queries
 
 
 @given(constraints(), labels(N_OBJECTS, 3))
-def test_violations_are_torn_must_links_and_joined_cannot_links(given_pairs, y):
+def test_violations_are_split_must_links_and_merged_cannot_links(given_pairs, y):
     whole = PairwiseConstraints(*given_pairs)
     broken = whole.violations(y)
     assert pairs_of(broken.must_link) == {(i, j) for i, j in pairs_of(whole.must_link) if y[i] != y[j]}
     assert pairs_of(broken.cannot_link) == {(i, j) for i, j in pairs_of(whole.cannot_link) if y[i] == y[j]}
 
 
-def test_objects_without_a_cluster_violate_nothing():
+def test_samples_without_a_cluster_violate_nothing():
     constraints = PairwiseConstraints([(0, 1), (0, 2)], [(1, 3), (0, 4)])
     assert constraints.violations(["a", None, "b", None, "a"]) == PairwiseConstraints([(0, 2)], [(0, 4)])
 
 
 @given(constraints())
-def test_neighbours_list_every_constraint_from_both_sides(given_pairs):
+def test_neighbors_list_every_constraint_from_both_sides(given_pairs):
     whole = PairwiseConstraints(*given_pairs)
-    indptr, indices, kinds = whole.neighbours(N_OBJECTS + 2)
+    indptr, indices, kinds = whole.neighbors(N_OBJECTS + 2)
     assert indptr.dtype == indices.dtype == np.intp
     assert kinds.dtype == np.uint8
     assert indptr.shape == (N_OBJECTS + 3,)
@@ -204,13 +204,13 @@ def test_neighbours_list_every_constraint_from_both_sides(given_pairs):
     for kind, pairs in ((0, whole.must_link), (1, whole.cannot_link)):
         expected = pairs_of(pairs)
         owners = np.repeat(np.arange(N_OBJECTS + 2), np.diff(indptr))
-        listed = {(i, j) for i, j, k in zip(owners.tolist(), indices.tolist(), kinds, strict=True) if k == kind}
-        assert listed == expected | {(j, i) for i, j in expected}
+        entries = {(i, j) for i, j, k in zip(owners.tolist(), indices.tolist(), kinds, strict=True) if k == kind}
+        assert entries == expected | {(j, i) for i, j in expected}
     for i in range(N_OBJECTS):
         assert (np.diff(indices[indptr[i] : indptr[i + 1]]) > 0).all()
 
 
-def test_check_objects_accepts_what_exists():
+def test_check_samples_accepts_existing_samples():
     PairwiseConstraints([(0, 4)]).check_samples(5)
     PairwiseConstraints().check_samples(0)
 
@@ -239,8 +239,8 @@ def test_check_objects_accepts_what_exists():
         (lambda: PairwiseConstraints([(0, -1)]), "must_link has the sample -1; samples are numbered from 0"),
         (lambda: PairwiseConstraints((), [(0, 2**31)]), "cannot_link has the sample 2147483648"),
         (lambda: PairwiseConstraints.from_labels([[0, 1]]), r"y must be one label .* shape \(1, 2\)"),
-        (lambda: PairwiseConstraints.from_labels(np.zeros(4000)), "4,000 labelled samples and so 7,998,000 pairs"),
-        (lambda: PairwiseConstraints.sample([0, 1, 1, -1], 4), "from 0 to 3, .* 3 labelled samples, got 4"),
+        (lambda: PairwiseConstraints.from_labels(np.zeros(4000)), "4,000 labeled samples and so 7,998,000 pairs"),
+        (lambda: PairwiseConstraints.sample([0, 1, 1, -1], 4), "from 0 to 3, .* 3 labeled samples, got 4"),
         (lambda: PairwiseConstraints.sample([0, 1, 1], 1.5), "n_constraints must be a whole number .* got 1.5"),
         (lambda: PairwiseConstraints.sample([0, 1, 1], -1), "n_constraints must be .* got -1"),
         (
@@ -248,11 +248,11 @@ def test_check_objects_accepts_what_exists():
             r"must_link has the pair \(2, 7\), but .* 7",
         ),
         (lambda: PairwiseConstraints((), [(2, 7)]).violations([0, 1]), r"cannot_link has the pair \(2, 7\)"),
-        (lambda: PairwiseConstraints([(2, 7)]).neighbours(3), "there are 3 samples, numbered 0 to 2"),
+        (lambda: PairwiseConstraints([(2, 7)]).neighbors(3), "there are 3 samples, numbered 0 to 2"),
         (lambda: PairwiseConstraints().violations([[0]]), "labels must be one label for each sample"),
     ],
 )
-def test_errors_say_what_to_do(call, message):
+def test_errors_contain_a_remedy(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -263,7 +263,7 @@ def test_only_constraints_can_be_added():
 
 
 @pytest.mark.slow
-def test_a_million_objects_are_sampled_without_listing_their_pairs():
+def test_a_million_samples_do_not_need_a_list_of_their_pairs():
     y = np.random.default_rng(0).integers(5, size=1_000_000)
     sample = PairwiseConstraints.sample(y, 100_000, random_state=0)
     assert len(sample) == 100_000
@@ -273,16 +273,16 @@ def test_a_million_objects_are_sampled_without_listing_their_pairs():
 
 
 @pytest.mark.timing
-def test_a_million_constraints_and_their_neighbours_take_a_moment():
+def test_a_million_constraints_and_their_neighbors_are_fast():
     y = np.arange(1_000_000) % 7
     assert best_time(lambda: PairwiseConstraints.sample(y, 100_000, random_state=0)) < 2
     constraints = PairwiseConstraints.sample(y, 1_000_000, random_state=0)
-    assert best_time(lambda: constraints.neighbours(1_000_000)) < 2
+    assert best_time(lambda: constraints.neighbors(1_000_000)) < 2
 
 
 @pytest.mark.parametrize("larger", [1, 2, 1000, 10**6 + 1, 2**26 + 1, 2**29 + 3, 2**31 - 1])
-def test_a_place_in_the_list_of_all_pairs_is_one_pair_however_many_there_are(larger):
-    # Pairs (0, j) to (j - 1, j) have the places from j (j - 1) / 2 on.
+def test_positions_in_the_list_of_all_pairs_are_exact(larger):
+    # Pairs (0, j) to (j - 1, j) have the positions from j (j - 1) / 2 on.
     first = larger * (larger - 1) // 2
     pairs = _pairs_of_indices(np.array([first, first + larger - 1, first + larger]))
     np.testing.assert_array_equal(pairs, [[0, larger], [larger - 1, larger], [0, larger + 1]])

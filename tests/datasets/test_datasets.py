@@ -7,7 +7,7 @@ from evlearn import datasets
 GENERATORS = {
     "fourclass": datasets.make_fourclass,
     "bananas": datasets.make_bananas,
-    "circles": datasets.make_circles,
+    "circles": datasets.make_core_and_ring,
 }
 
 
@@ -24,9 +24,9 @@ def test_butterfly_has_the_published_coordinates(reference_file):
 @pytest.mark.parametrize("name", GENERATORS)
 def test_the_same_seed_makes_the_same_data(name):
     make = GENERATORS[name]
-    first, again, other = (make(101, random_state=seed) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(first[0], again[0])
-    np.testing.assert_array_equal(first[1], again[1])
+    first, repeated, other = (make(101, random_state=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first[0], repeated[0])
+    np.testing.assert_array_equal(first[1], repeated[1])
     assert not np.array_equal(first[0], other[0])
     assert first[0].shape == (101, 2)
 
@@ -34,7 +34,7 @@ def test_the_same_seed_makes_the_same_data(name):
 @pytest.mark.parametrize(
     ("name", "file"), [("fourclass", "fourclass.csv"), ("bananas", "bananas_n2000_seed7.csv")]
 )
-def test_generated_data_follow_the_distribution_of_the_papers_data(reference_file, name, file):
+def test_generated_data_follow_the_distribution_of_the_data_in_the_papers(reference_file, name, file):
     table = read_csv(reference_file(f"data/{file}"))
     X, y = GENERATORS[name](20_000, random_state=0)
     for k in np.unique(y):
@@ -47,16 +47,16 @@ def test_generated_data_follow_the_distribution_of_the_papers_data(reference_fil
 
 def test_fourclass_has_student_tails_about_the_corners_of_a_square():
     X, y = datasets.make_fourclass(40_000, random_state=0)
-    centres = np.array([[0, 0], [0, 4], [4, 0], [4, 4]])
-    residuals = X - centres[y]
+    centers = np.array([[0, 0], [0, 4], [4, 0], [4, 4]])
+    residuals = X - centers[y]
     assert stats.kstest(residuals[:, 0], stats.t(5).cdf).pvalue > 0.001
-    # Both coordinates share one scale: their squares are correlated, themselves not.
+    # Both coordinates share a random scale: their squares are correlated, the values are not.
     assert abs(np.corrcoef(residuals.T)[0, 1]) < 0.03
     assert np.corrcoef((residuals**2).T)[0, 1] > 0.05
 
 
 def test_circles_have_the_shares_of_the_paper_and_do_not_touch():
-    X, y = datasets.make_circles(random_state=0)
+    X, y = datasets.make_core_and_ring(random_state=0)
     assert len(X) == 500
     assert (y == 0).sum() == 200
     distance = np.hypot(*X.T)
@@ -77,14 +77,14 @@ def test_mixtures_have_the_published_parameters_and_true_posteriors(seed_example
     np.testing.assert_allclose(posterior, expected / expected.sum(axis=1, keepdims=True), atol=1e-10)
 
 
-def test_pairs_are_in_one_component_as_often_as_the_true_probability_says():
+def test_pairs_are_in_the_same_component_with_the_true_probability():
     _, y, posterior = datasets.make_gaussian_mixture(2, 200_000, random_state=1)
     pairs = np.random.default_rng(0).permutation(200_000).reshape(-1, 2)
     probability = datasets.same_cluster_probability(posterior, pairs)
-    same = y[pairs[:, 0]] == y[pairs[:, 1]]
+    is_same = y[pairs[:, 0]] == y[pairs[:, 1]]
     for low in np.arange(0, 1, 0.25):
         chosen = (probability >= low) & (probability < low + 0.25)
-        assert same[chosen].mean() == pytest.approx(probability[chosen].mean(), abs=0.02)
+        assert is_same[chosen].mean() == pytest.approx(probability[chosen].mean(), abs=0.02)
     square = datasets.same_cluster_probability(posterior[:50])
     np.testing.assert_allclose(square[3, 7], datasets.same_cluster_probability(posterior, [(3, 7)])[0])
 
@@ -98,6 +98,6 @@ def test_pairs_are_in_one_component_as_often_as_the_true_probability_says():
         (lambda: datasets.make_fourclass(degrees_of_freedom=0), "degrees_of_freedom must be positive, got 0"),
     ],
 )
-def test_errors_say_what_to_do(call, message):
+def test_errors_contain_a_remedy(call, message):
     with pytest.raises(ValueError, match=message):
         call()

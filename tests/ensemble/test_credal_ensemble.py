@@ -1,4 +1,4 @@
-"""CredalEnsemble: any clusterers together, one clusterer many times, and new samples."""
+"""Tests of `CredalEnsemble`: several clusterers, clones of one clusterer, and predictions."""
 
 import re
 
@@ -21,7 +21,7 @@ from evlearn.metrics import credal_rand_index
 @parametrize_with_checks(
     [
         CredalEnsemble([KMeans(2, n_init=1), ECM(2)], n_init=1),
-        CredalEnsemble(KMeans(2, n_init=1), n_members=2, max_samples=1.0, n_init=1),
+        CredalEnsemble(KMeans(2, n_init=1), n_estimators=2, max_samples=1.0, n_init=1),
     ]
 )
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
@@ -41,10 +41,10 @@ def fitted(blobs):
     return CredalEnsemble(members, n_clusters=3, random_state=0).fit(blobs[0])
 
 
-def test_clusterers_of_all_kinds_go_together(fitted, blobs):
+def test_clusterers_of_all_kinds_can_be_combined(fitted, blobs):
     assert len(fitted.partitions_) == 5
     assert adjusted_rand_score(blobs[1], fitted.labels_) > 0.9
-    # DBSCAN calls some samples noise, and they are the only ones with much mass on the empty set.
+    # Only samples that DBSCAN labels as noise have much mass on the empty set.
     noise = fitted.clusterers_[4].labels_ == -1
     assert 0 < noise.sum() < 30
     assert fitted.masses_[noise, 0].mean() > 3 * fitted.masses_[~noise, 0].mean()
@@ -73,17 +73,17 @@ def test_a_member_that_cannot_predict_is_fitted_to_all_samples(blobs):
 def test_where_members_agree_the_result_is_sure():
     X, y = make_blobs(150, 2, centers=[[0, 0], [4, 0], [0, 12]], random_state=0)
     model = CredalEnsemble([KMeans(3), GaussianMixture(3), KMeans(2)], random_state=0).fit(X)
-    doubt = model.credal_partition_.nonspecificities()
+    doubt = model.credal_partition_.nonspecificity(per_sample=True)
     shares = np.asarray(model.credal_partition_.to_fuzzy())
     assert shares[y == 2].max(axis=1).min() > 0.99
     assert doubt[y == 2].max() < 0.05
 
 
-def test_new_samples_are_placed_like_known_ones(blobs):
+def test_predictions_of_training_samples_are_similar_to_their_masses(blobs):
     X, _ = blobs
     model = CredalEnsemble([KMeans(3), GaussianMixture(3), ECM(3)], random_state=0).fit(X)
-    again = model.predict_mass(X)
-    assert np.abs(again.masses - model.masses_).max() < 0.05
+    predicted = model.predict_mass(X)
+    assert np.abs(predicted.masses - model.masses_).max() < 0.05
     fresh, truth = make_blobs(60, 2, centers=[[0, 0], [5, 0], [0, 8]], cluster_std=1.2, random_state=1)
     assert adjusted_rand_score(truth, model.predict(fresh)) > 0.85
     np.testing.assert_allclose(
@@ -91,7 +91,7 @@ def test_new_samples_are_placed_like_known_ones(blobs):
     )
 
 
-def test_a_member_that_cannot_predict_is_named(fitted, blobs):
+def test_prediction_with_a_member_that_cannot_predict_is_an_error(fitted, blobs):
     with pytest.raises(ValueError, match=r"AgglomerativeClustering\(n_clusters=3\) cannot predict"):
         fitted.predict(blobs[0])
 
@@ -99,35 +99,35 @@ def test_a_member_that_cannot_predict_is_named(fitted, blobs):
 @pytest.mark.slow
 @pytest.mark.parametrize("clusterers", [[KMeans(3), KMeans(4), GaussianMixture(3)], KMeans(4)])
 def test_workers_do_not_change_the_result(blobs, clusterers):
-    one, two = (
+    serial, parallel = (
         CredalEnsemble(clusterers, random_state=0, n_landmarks=50, n_jobs=n_jobs).fit(blobs[0])
         for n_jobs in (1, 2)
     )
-    np.testing.assert_array_equal(one.masses_, two.masses_)
+    np.testing.assert_array_equal(serial.masses_, parallel.masses_)
 
 
 def test_clones_of_one_clusterer_find_clusters_that_are_not_round():
     X, y = make_moons(400, noise=0.06, random_state=0)
-    model = CredalEnsemble(KMeans(12), n_members=20, n_clusters=2, random_state=0).fit(X)
+    model = CredalEnsemble(KMeans(12), n_estimators=20, n_clusters=2, random_state=0).fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.9 > 0.5 > adjusted_rand_score(y, KMeans(2).fit_predict(X))
     assert model.credal_partition_.n_clusters == 2
-    assert len({one.random_state for one in model.clusterers_}) == 20
+    assert len({member.random_state for member in model.clusterers_}) == 20
 
 
-@pytest.mark.parametrize(("max_samples", "seen"), [(0.5, 60), (1.0, 120), (30, 30), (1000, 120)])
-def test_clones_are_fitted_to_some_samples_and_say_something_about_all(blobs, max_samples, seen):
-    model = CredalEnsemble(KMeans(3), n_members=3, max_samples=max_samples, random_state=0).fit(blobs[0])
-    assert [len(one.labels_) for one in model.clusterers_] == [seen] * 3
-    assert [one.n_samples for one in model.partitions_] == [120] * 3
+@pytest.mark.parametrize(("max_samples", "n_samples"), [(0.5, 60), (1.0, 120), (30, 30), (1000, 120)])
+def test_clones_are_fitted_to_some_samples_and_predict_all(blobs, max_samples, n_samples):
+    model = CredalEnsemble(KMeans(3), n_estimators=3, max_samples=max_samples, random_state=0).fit(blobs[0])
+    assert [len(member.labels_) for member in model.clusterers_] == [n_samples] * 3
+    assert [member.n_samples for member in model.partitions_] == [120] * 3
     assert adjusted_rand_score(blobs[1], model.labels_) > 0.9
 
 
 def test_masses_of_many_samples_follow_from_landmarks_as_predictions_do(blobs):
     X, _ = blobs
-    all_of_them = CredalEnsemble(KMeans(5), n_clusters=3, random_state=0).fit(X)
-    few = CredalEnsemble(KMeans(5), n_clusters=3, n_landmarks=40, random_state=0).fit(X)
-    np.testing.assert_array_equal(few.predict_mass(X).masses, few.masses_)
-    assert credal_rand_index(all_of_them.credal_partition_, few.credal_partition_) > 0.95
+    complete = CredalEnsemble(KMeans(5), n_clusters=3, random_state=0).fit(X)
+    sampled = CredalEnsemble(KMeans(5), n_clusters=3, n_landmarks=40, random_state=0).fit(X)
+    np.testing.assert_array_equal(sampled.predict_mass(X).masses, sampled.masses_)
+    assert credal_rand_index(complete.credal_partition_, sampled.credal_partition_) > 0.95
 
 
 def test_one_clusterer_must_predict(blobs):
@@ -135,13 +135,13 @@ def test_one_clusterer_must_predict(blobs):
         CredalEnsemble(AgglomerativeClustering(3)).fit(blobs[0])
 
 
-@pytest.mark.parametrize("name", ["n_members", "max_samples", "n_landmarks"])
-def test_wrong_numbers_are_named(blobs, name):
+@pytest.mark.parametrize("name", ["n_estimators", "max_samples", "n_landmarks"])
+def test_invalid_numbers_are_errors(blobs, name):
     with pytest.raises(ValueError, match=name):
         CredalEnsemble(KMeans(3), **{name: 0}).fit(blobs[0])
 
 
-def test_own_seeds_of_members_are_kept(blobs):
+def test_seeds_of_members_are_preserved(blobs):
     model = CredalEnsemble([KMeans(3, random_state=5), KMeans(3)], random_state=0).fit(blobs[0])
     assert model.clusterers_[0].random_state == 5
     assert model.clusterers_[1].random_state is not None
@@ -162,24 +162,27 @@ def test_progress_is_printed(blobs, capsys):
 
 @pytest.mark.parametrize(
     ("clusterers", "message"),
-    [([], "clusterers must be an estimator or a list of at least one"), ([StandardScaler()], "is no clusterer")],
+    [
+        ([], "clusterers must be an estimator or a list of at least one"),
+        ([StandardScaler()], "is not a clusterer"),
+    ],
 )
-def test_what_is_no_clusterer_is_named(blobs, clusterers, message):
+def test_invalid_clusterers_are_errors(blobs, clusterers, message):
     with pytest.raises(ValueError, match=message):
         CredalEnsemble(clusterers).fit(blobs[0])
 
 
-def test_data_that_are_not_in_memory_are_refused(tmp_path):
+def test_data_that_are_not_in_memory_are_errors(tmp_path):
     with pytest.raises(ValueError, match="CredalEnsemble needs data in memory"):
         CredalEnsemble([KMeans(2)]).fit(str(tmp_path / "data.parquet"))
 
 
-def test_pipelines_say_what_their_clusterers_say(blobs):
+def test_pipelines_have_the_partitions_of_their_clusterers(blobs):
     X = blobs[0] * [1, 1000]
     members = [make_pipeline(StandardScaler(), KMeans(3)), make_pipeline(StandardScaler(), ECM(3))]
     ensemble = CredalEnsemble(members, random_state=0).fit(X)
-    alone = ensemble.clusterers_[1][-1]
-    np.testing.assert_array_equal(ensemble.partitions_[1].masses, alone.credal_partition_.masses)
+    clusterer = ensemble.clusterers_[1][-1]
+    np.testing.assert_array_equal(ensemble.partitions_[1].masses, clusterer.credal_partition_.masses)
     assert adjusted_rand_score(blobs[1], ensemble.labels_) > 0.9
     assert adjusted_rand_score(ensemble.labels_, ensemble.predict(X)) > 0.9
 
@@ -192,20 +195,20 @@ def test_a_seed_reaches_the_steps_of_pipelines(blobs):
     np.testing.assert_array_equal(first.partitions_[0].masses, second.partitions_[0].masses)
 
 
-def test_a_clusterer_that_finds_only_noise_is_named(blobs):
+def test_a_clusterer_that_labels_only_noise_is_an_error(blobs):
     with pytest.raises(
         ValueError, match=r"DBSCAN\(eps=1e-09\) labels all samples as noise; change its parameters"
     ):
         CredalEnsemble([DBSCAN(eps=1e-9), ECM(3)]).fit(blobs[0])
 
 
-def test_one_object_is_too_few(blobs):
+def test_one_sample_is_an_error(blobs):
     with pytest.raises(ValueError, match="minimum of 2 is required"):
         CredalEnsemble([KMeans(1)]).fit(blobs[0][:1])
 
 
 @pytest.mark.parametrize("value", [1e20, 1e100, 1e150])
-def test_a_remote_row_is_an_outlier_although_members_detect_none(blobs, value):
+def test_a_far_row_is_an_outlier_although_members_detect_none(blobs, value):
     X = blobs[0]
     model = CredalEnsemble([KMeans(3), GaussianMixture(3)], random_state=0).fit(X)
     before = model.predict_mass(X[:5]).masses

@@ -1,4 +1,4 @@
-"""What makes clusters different, and why samples are torn, in the words of the table."""
+"""Tests of explanations."""
 
 import datetime
 import re
@@ -29,7 +29,7 @@ FRAME, KINDS = make_customers(600, n_between=60, n_odd=12, random_state=1)
 
 
 def partition_by_kind(kinds=KINDS):
-    """The truth as a partition: customers between two segments are torn, and odd ones are outliers."""
+    """Return the true partition: customers between 2 segments are torn, and odd ones are outliers."""
     names = sorted({*kinds} - {"between", "odd"})
     memberships = np.array([[float(kind == name) for name in names] for kind in kinds])
     memberships[kinds == "between", :2] = 0.55, 0.45
@@ -37,8 +37,8 @@ def partition_by_kind(kinds=KINDS):
 
 
 def all_sentences(explanation):
-    told = [one for profile in explanation.clusters for one in profile.sentences]
-    return told + [one.text for one in (*explanation.torn, *explanation.outliers)]
+    sentences = [item for profile in explanation.clusters for item in profile.sentences]
+    return sentences + [item.text for item in (*explanation.torn, *explanation.outliers)]
 
 
 @pytest.fixture(scope="module")
@@ -46,15 +46,17 @@ def explanation():
     return explain_clusters(partition_by_kind(), FRAME)
 
 
-def test_clusters_are_told_by_what_they_were_made_of(explanation):
-    told = {profile.name: profile for profile in explanation.clusters}
-    students, pensioners = told["students"].sentences, told["pensioners"].sentences
-    assert any(re.fullmatch(r"contract: \d\d % monthly \(all: \d\d %\)", one) for one in students)
-    assert any(re.fullmatch(r"age: typically 2[345] \(all: 3\d\)", one) for one in students)
-    assert any(re.fullmatch(r"joined: typically \w+ 201\d \(all: \w+ 20\d\d\)", one) for one in pensioners)
+def test_sentences_describe_how_the_clusters_were_generated(explanation):
+    profiles = {profile.name: profile for profile in explanation.clusters}
+    students, pensioners = profiles["students"].sentences, profiles["pensioners"].sentences
+    assert any(re.fullmatch(r"contract: \d\d % monthly \(all: \d\d %\)", sentence) for sentence in students)
+    assert any(re.fullmatch(r"age: typically 2[345] \(all: 3\d\)", sentence) for sentence in students)
     assert any(
-        re.fullmatch(r"income: typically 8\d,000 \(all: \d\d,000\)", one)
-        for one in told["professionals"].sentences
+        re.fullmatch(r"joined: typically \w+ 201\d \(all: \w+ 20\d\d\)", sentence) for sentence in pensioners
+    )
+    assert any(
+        re.fullmatch(r"income: typically 8\d,000 \(all: \d\d,000\)", sentence)
+        for sentence in profiles["professionals"].sentences
     )
 
 
@@ -64,8 +66,8 @@ def test_numbers_of_a_crisp_partition_are_those_of_a_grouped_frame():
     frame = pd.DataFrame(
         {"x": random.integers(0, 90, size=200) + 100 * labels, "word": random.choice(list("ab"), 200)}
     )
-    found = explain_clusters(CredalPartition.from_hard(labels), frame)
-    column, words = found.columns
+    explanation = explain_clusters(CredalPartition.from_hard(labels), frame)
+    column, words = explanation.columns
     medians = frame.groupby(labels)["x"].median()
     np.testing.assert_array_equal(column.median, [*medians, frame["x"].median()])
     shares = (frame["word"] == "b").groupby(labels).mean()
@@ -75,23 +77,23 @@ def test_numbers_of_a_crisp_partition_are_those_of_a_grouped_frame():
 def test_the_effect_is_the_largest_difference_between_a_cluster_and_the_others():
     values = np.array([[1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [8.0]] * 10)
     labels = (values[:, 0] > 6).astype(int)
-    labels[0:80:8] = 1  # a fourth of the second cluster... is as low as can be
-    found = explain_clusters(CredalPartition.from_hard(labels), values)
-    own, others = values[labels == 1, 0], values[labels == 0, 0]
+    labels[0:80:8] = 1  # some members of cluster 1 have the smallest value
+    explanation = explain_clusters(CredalPartition.from_hard(labels), values)
+    own_values, others = values[labels == 1, 0], values[labels == 0, 0]
     borders = np.unique(values)
-    expected = max(abs((own <= one).mean() - (others <= one).mean()) for one in borders)
-    for profile in found.clusters:
+    expected = max(abs((own_values <= border).mean() - (others <= border).mean()) for border in borders)
+    for profile in explanation.clusters:
         assert profile.differences[0].effect == pytest.approx(expected)
 
 
-def test_a_cluster_in_the_middle_is_told_by_its_range():
+def test_a_cluster_in_the_middle_is_described_by_its_range():
     X = load_iris(as_frame=True).data
     partition = CredalPartition.from_hard(load_iris().target, cluster_names=["setosa", "versicolor", "virginica"])
     middle = explain_clusters(partition, X).clusters[1]
     assert "petal length (cm): mostly 3.5 to 4.8 (all: 1.4 to 5.8)" in middle.sentences
 
 
-def test_numbers_that_are_mostly_the_same_are_told_by_their_average():
+def test_numbers_that_are_mostly_equal_are_described_by_their_mean():
     children = np.array([0] * 60 + [3] * 40 + [0] * 90 + [3] * 10)
     partition = CredalPartition.from_hard(np.repeat([0, 1], 100))
     first, second = explain_clusters(partition, children[:, None]).clusters
@@ -99,7 +101,7 @@ def test_numbers_that_are_mostly_the_same_are_told_by_their_average():
     assert second.sentences == ["feature 0: 0.3 on average (all: 0.8)"]
 
 
-def test_torn_samples_are_told_what_speaks_for_each_cluster():
+def test_torn_samples_list_the_values_that_support_each_cluster():
     rows = [[10.0, "red"]] * 50 + [[20.0, "blue"]] * 50 + [[11.0, "blue"]]
     spread = np.random.default_rng(0).normal(size=101)
     table = np.array(
@@ -117,40 +119,40 @@ def test_torn_samples_are_told_what_speaks_for_each_cluster():
     assert torn.text.startswith("May be in A or B. For A: feature 0 is 11 (")
 
 
-def test_what_is_unusual_about_outliers_is_told(explanation):
+def test_outliers_list_their_unusual_values(explanation):
     assert len(explanation.outliers) == 12
-    for one in explanation.outliers:
-        assert one.clusters == ()
-        if "Missing: income" in one.text:  # which may be what was unusual
+    for outlier in explanation.outliers:
+        assert outlier.clusters == ()
+        if "Missing: income" in outlier.text:  # the unusual value may be missing
             continue
-        assert one.text.startswith("Fits no cluster. Unusual: ")
-        assert re.search(r"(income|orders) is [\d,]+ \(all: mostly [\d,]+ to [\d,]+\)", one.text)
+        assert outlier.text.startswith("Fits no cluster. Unusual: ")
+        assert re.search(r"(income|orders) is [\d,]+ \(all: mostly [\d,]+ to [\d,]+\)", outlier.text)
 
 
-def test_gaps_are_told_of_clusters_and_of_samples():
+def test_missing_values_of_clusters_and_samples_are_described():
     frame = pd.DataFrame({"x": np.arange(100.0), "y": np.arange(100.0) % 7})
     frame.loc[:39, "y"] = np.nan
     memberships = np.repeat([[1.0, 0], [0, 1.0]], 50, axis=0)
     memberships[3] = 0.5, 0.5
-    found = explain_clusters(CredalPartition.from_fuzzy(memberships), frame)
-    assert "y: 80 % missing (all: 40 %)" in found.clusters[0].sentences
-    assert found.torn[0].text.endswith("Missing: y.")
+    explanation = explain_clusters(CredalPartition.from_fuzzy(memberships), frame)
+    assert "y: 80 % missing (all: 40 %)" in explanation.clusters[0].sentences
+    assert explanation.torn[0].text.endswith("Missing: y.")
 
 
-def test_the_profile_of_one_cluster_with_everything_is_that_of_all():
+def test_a_single_cluster_has_the_profile_of_all_samples():
     partition = CredalPartition.from_hard(np.zeros(len(FRAME), dtype=int))
-    found = explain_clusters(partition, FRAME)
-    assert found.clusters[0].differences == ()
-    assert found.clusters[0].sentences == ["No column sets this cluster apart."]
-    for column in found.columns:
+    explanation = explain_clusters(partition, FRAME)
+    assert explanation.clusters[0].differences == ()
+    assert explanation.clusters[0].sentences == ["No feature distinguishes this cluster."]
+    for column in explanation.columns:
         assert column.typical(0) == column.typical(-1)
         assert column.differences(0) == []
 
 
-def test_clusters_that_all_samples_share_equally_have_no_differences():
+def test_clusters_with_equal_memberships_have_no_differences():
     partition = CredalPartition.from_fuzzy(np.full((len(FRAME), 3), 1 / 3))
-    found = explain_clusters(partition, FRAME)
-    for profile in found.clusters:
+    explanation = explain_clusters(partition, FRAME)
+    for profile in explanation.clusters:
         assert profile.differences == ()
 
 
@@ -158,24 +160,28 @@ def test_clusters_that_all_samples_share_equally_have_no_differences():
 def test_the_order_of_samples_changes_nothing(explanation, seed):
     order = np.random.default_rng(seed).permutation(len(FRAME))
     other = explain_clusters(partition_by_kind(KINDS[order]), FRAME.iloc[order])
-    for one, same in zip(explanation.clusters, other.clusters, strict=True):
-        assert one.sentences == same.sentences
-        assert [FRAME.index[row] for row in one.typical] == [FRAME.index[order[row]] for row in same.typical]
-    assert {one.sample: one.text for one in explanation.torn} == {one.sample: one.text for one in other.torn}
+    for profile, permuted in zip(explanation.clusters, other.clusters, strict=True):
+        assert profile.sentences == permuted.sentences
+        assert [FRAME.index[row] for row in profile.typical] == [
+            FRAME.index[order[row]] for row in permuted.typical
+        ]
+    assert {sample.sample: sample.text for sample in explanation.torn} == {
+        sample.sample: sample.text for sample in other.torn
+    }
 
 
 def test_the_order_of_columns_and_of_clusters_changes_no_sentence(explanation):
     other = explain_clusters(partition_by_kind().permute_clusters([2, 0, 3, 1]), FRAME[FRAME.columns[::-1]])
     for profile in explanation.clusters:
-        (same,) = [one for one in other.clusters if one.name == profile.name]
-        assert sorted(profile.sentences) == sorted(same.sentences)
+        (match,) = [candidate for candidate in other.clusters if candidate.name == profile.name]
+        assert sorted(profile.sentences) == sorted(match.sentences)
 
 
 def test_the_same_table_in_other_units_has_the_same_effects(explanation):
     other = explain_clusters(partition_by_kind(), FRAME.assign(income=FRAME["income"] * 1e-3))
-    for profile, same in zip(explanation.clusters, other.clusters, strict=True):
-        assert [one.effect for one in profile.differences] == pytest.approx(
-            [one.effect for one in same.differences]
+    for profile, scaled in zip(explanation.clusters, other.clusters, strict=True):
+        assert [difference.effect for difference in profile.differences] == pytest.approx(
+            [difference.effect for difference in scaled.differences]
         )
 
 
@@ -184,7 +190,7 @@ CELLS = st.one_of(
     st.booleans(),
     st.floats(allow_infinity=False),
     st.integers(-(10**30), 10**30),
-    st.text(max_size=5).filter(lambda text: "inf" not in text.lower()),  # which is refused, as a number is
+    st.text(max_size=5).filter(lambda text: "inf" not in text.lower()),  # refused, like infinite numbers
     st.dates(datetime.date(1, 1, 1)),
     st.just(pd.NA),
     st.just(pd.NaT),
@@ -195,20 +201,20 @@ CELLS = st.one_of(
     table=hnp.arrays(object, st.tuples(st.integers(2, 8), st.integers(1, 3)), elements=CELLS),
     seed=st.integers(0, 99),
 )
-def test_whatever_is_in_a_table_no_sentence_has_an_exponent_or_a_nan(table, seed):
+def test_no_sentence_has_an_exponent_or_a_nan_for_any_table(table, seed):
     random = np.random.default_rng(seed)
     masses = random.dirichlet(np.full(4, 0.3), size=len(table))
     partition = CredalPartition.from_fuzzy(masses[:, :3])
-    for told in all_sentences(explain_clusters(partition, table)):
-        assert "<NA>" not in told
-        assert not re.search(r"\d[eE][+-]?\d{2}|\bnan\b|\binf\b", _without_words(told, table)), told
+    for sentence in all_sentences(explain_clusters(partition, table)):
+        assert "<NA>" not in sentence
+        assert not re.search(r"\d[eE][+-]?\d{2}|\bnan\b|\binf\b", _without_user_words(sentence, table)), sentence
 
 
-def _without_words(told, table):
-    """A sentence without the user's own words, which may be anything."""
-    for word in sorted({str(one) for one in table.ravel() if isinstance(one, str)}, key=len, reverse=True):
-        told = told.replace(" ".join(word.split()), "") if word.strip() else told
-    return told
+def _without_user_words(sentence, table):
+    """Remove the words of the user from a sentence."""
+    for word in sorted({str(cell) for cell in table.ravel() if isinstance(cell, str)}, key=len, reverse=True):
+        sentence = sentence.replace(" ".join(word.split()), "") if word.strip() else sentence
+    return sentence
 
 
 @given(
@@ -219,15 +225,15 @@ def _without_words(told, table):
     ),
     seed=st.integers(0, 99),
 )
-def test_columns_of_any_floats_are_told_plainly(values, seed):
+def test_columns_of_any_floats_are_described_plainly(values, seed):
     partition = CredalPartition.from_hard(np.random.default_rng(seed).integers(3, size=len(values)))
-    found = explain_clusters(partition, values)
-    for told in [*all_sentences(found), str(found)]:
-        assert not re.search(r"\d[eE][+-]?\d|\bnan\b|\binf\b", told), told
+    explanation = explain_clusters(partition, values)
+    for sentence in [*all_sentences(explanation), str(explanation)]:
+        assert not re.search(r"\d[eE][+-]?\d|\bnan\b|\binf\b", sentence), sentence
 
 
 @pytest.mark.parametrize(
-    ("value", "step", "told"),
+    ("value", "step", "text"),
     [
         (52341.0, 1000, "52,000"),
         (2.923e6, 0, "2,923,000"),
@@ -238,11 +244,11 @@ def test_columns_of_any_floats_are_told_plainly(values, seed):
         (12.0, 0.01, "12"),
     ],
 )
-def test_numbers_are_written_as_people_write_them(value, step, told):
-    assert number(value, step) == told
+def test_numbers_are_written_plainly(value, step, text):
+    assert number(value, step) == text
 
 
-def test_shares_that_are_not_nothing_are_not_called_so():
+def test_only_exact_shares_are_0_or_100_percent():
     assert [percent(share) for share in (0, 0.001, 0.25, 0.999, 1)] == [
         "0 %",
         "under 1 %",
@@ -253,7 +259,7 @@ def test_shares_that_are_not_nothing_are_not_called_so():
 
 
 @pytest.mark.parametrize("kind", ["polars", "pyarrow", "objects", "nullable", "lists", "dict", "categorical"])
-def test_tables_of_all_kinds_say_the_same(kind):
+def test_tables_of_all_types_have_equal_explanations(kind):
     frame = FRAME.reset_index(drop=True)[["income", "contract", "newsletter", "joined"]]
     plain = {
         "polars": lambda: pl.from_pandas(frame),
@@ -266,17 +272,17 @@ def test_tables_of_all_kinds_say_the_same(kind):
     }[kind]()
     partition = partition_by_kind()
     expected = [profile.sentences for profile in explain_clusters(partition, frame).clusters]
-    found = [profile.sentences for profile in explain_clusters(partition, plain).clusters]
+    sentences = [profile.sentences for profile in explain_clusters(partition, plain).clusters]
     if kind == "lists":
         for k, name in enumerate(frame.columns):
-            found = [[told.replace(f"feature {k}:", f"{name}:") for told in one] for one in found]
-    assert found == expected
+            sentences = [[text.replace(f"feature {k}:", f"{name}:") for text in group] for group in sentences]
+    assert sentences == expected
 
 
 def test_numbers_that_the_user_calls_categories_are_categories():
     codes = pd.Series(np.repeat([12345, 12346], 50)).astype("category")
-    found = explain_clusters(CredalPartition.from_hard(np.repeat([0, 1], 50)), pd.DataFrame({"code": codes}))
-    assert found.clusters[0].sentences == ["code: 100 % 12345 (all: 50 %)"]
+    explanation = explain_clusters(CredalPartition.from_hard(np.repeat([0, 1], 50)), pd.DataFrame({"code": codes}))
+    assert explanation.clusters[0].sentences == ["code: 100 % 12345 (all: 50 %)"]
 
 
 def test_years_have_no_comma_and_durations_are_days():
@@ -289,10 +295,14 @@ def test_years_have_no_comma_and_durations_are_days():
     ]
 
 
-def test_columns_that_say_nothing_are_left_out_with_a_reason():
+def test_uninformative_columns_are_excluded_with_a_reason():
     frame = FRAME.assign(name=[f"customer {k}" for k in range(len(FRAME))], country="here", nothing=np.nan)
-    found = explain_clusters(partition_by_kind(), frame)
-    assert found.left_out == {"name": "names or free text", "country": "the same for all", "nothing": "no values"}
+    explanation = explain_clusters(partition_by_kind(), frame)
+    assert explanation.omitted_columns == {
+        "name": "names or free text",
+        "country": "the same value everywhere",
+        "nothing": "no values",
+    }
 
 
 def test_typical_samples_are_sure_and_those_at_the_border_in_doubt(explanation):
@@ -303,8 +313,8 @@ def test_typical_samples_are_sure_and_those_at_the_border_in_doubt(explanation):
         assert verdict.candidates[list(profile.typical), k].all()
         assert (doubt[list(profile.border)] > 0).all()
         ages = FRAME["age"].iloc[list(profile.typical)]
-        own = FRAME["age"][profile.name == KINDS]
-        assert (abs(ages - own.median()) <= own.std()).all()
+        members = FRAME["age"][profile.name == KINDS]
+        assert (abs(ages - members.median()) <= members.std()).all()
 
 
 def test_estimators_pipelines_and_clusterers_of_scikit_learn_are_explained():
@@ -318,8 +328,8 @@ def test_estimators_pipelines_and_clusterers_of_scikit_learn_are_explained():
         DBSCAN(0.8),
     ]
     for model in models:
-        found = explain_clusters(model.fit(X), X)
-        assert any("petal length (cm): typically 1." in told for told in all_sentences(found))
+        explanation = explain_clusters(model.fit(X), X)
+        assert any("petal length (cm): typically 1." in sentence for sentence in all_sentences(explanation))
     with pytest.raises(NotFittedError):
         explain_clusters(ECM(3), X)
 
@@ -327,18 +337,20 @@ def test_estimators_pipelines_and_clusterers_of_scikit_learn_are_explained():
 def test_names_of_clusters_and_samples_are_those_of_the_user():
     X = load_iris(as_frame=True).data
     X.index = [f"flower {k}" for k in range(150)]
-    found = explain_clusters(ECM(3, random_state=0).fit(X), X, cluster_names=["a", "b", "c"])
-    assert [profile.name for profile in found.clusters] == ["a", "b", "c"]
-    assert all(one.sample.startswith("flower ") for one in found.torn)
-    assert all(re.match(r"May be in [abc](, [abc])? or [abc]\.", one.text) for one in found.torn)
+    explanation = explain_clusters(ECM(3, random_state=0).fit(X), X, cluster_names=["a", "b", "c"])
+    assert [profile.name for profile in explanation.clusters] == ["a", "b", "c"]
+    assert all(sample.sample.startswith("flower ") for sample in explanation.torn)
+    assert all(re.match(r"May be in [abc](, [abc])? or [abc]\.", sample.text) for sample in explanation.torn)
     with pytest.raises(ValueError, match="2"):
         explain_clusters(ECM(3, random_state=0).fit(X), X, cluster_names=["a", "b"])
 
 
-def test_the_frames_hold_what_is_said(explanation):
+def test_frames_contain_the_sentences(explanation):
     frame = explanation.to_frame()
     assert list(frame.columns) == ["cluster", "feature", "kind", "value", "overall", "effect", "text"]
-    assert frame["text"].tolist() == [one.text for profile in explanation.clusters for one in profile.differences]
+    assert frame["text"].tolist() == [
+        difference.text for profile in explanation.clusters for difference in profile.differences
+    ]
     samples = explanation.to_frame("samples", library="polars")
     assert samples["verdict"].to_list() == ["torn"] * 60 + ["outlier"] * 12
     assert FRAME.index[samples["position"].to_numpy()].tolist() == samples["sample"].to_list()
@@ -347,15 +359,15 @@ def test_the_frames_hold_what_is_said(explanation):
 
 
 def test_the_text_names_clusters_and_samples(explanation):
-    told = str(explanation)
+    text = str(explanation)
     for profile in explanation.clusters:
-        assert f"{profile.name}: {profile.n_sure} sure, " in told
-        assert all(f"  {sentence}" in told for sentence in profile.sentences)
-    assert "Torn: 60, the first 5" in told
-    assert f"  {explanation.outliers[0]}" in told
+        assert f"{profile.name}: {profile.n_sure} sure, " in text
+        assert all(f"  {sentence}" in text for sentence in profile.sentences)
+    assert "Torn: 60, the first 5" in text
+    assert f"  {explanation.outliers[0]}" in text
 
 
-def test_tables_that_do_not_fit_are_refused():
+def test_invalid_tables_are_refused():
     partition = partition_by_kind()
     with pytest.raises(ValueError, match="X has 599 rows but the partition has 600 samples"):
         explain_clusters(partition, FRAME[1:])
@@ -367,15 +379,15 @@ def test_tables_that_do_not_fit_are_refused():
         explain_clusters(partition, FRAME, n_features=0)
 
 
-def test_an_empty_cluster_is_told_to_have_nothing():
+def test_an_empty_cluster_has_no_differences():
     partition = CredalPartition.from_fuzzy(np.repeat([[1.0, 0, 0], [0, 1.0, 0]], 20, axis=0))
-    found = explain_clusters(partition, np.arange(40.0)[:, None])
-    assert found.clusters[2].n_possible == 0
-    assert found.clusters[2].sentences == ["No column sets this cluster apart."]
-    assert found.clusters[2].typical == ()
+    explanation = explain_clusters(partition, np.arange(40.0)[:, None])
+    assert explanation.clusters[2].n_possible == 0
+    assert explanation.clusters[2].sentences == ["No feature distinguishes this cluster."]
+    assert explanation.clusters[2].typical == ()
 
 
-def test_names_that_are_the_same_when_shortened_are_told_apart():
+def test_equal_shortened_names_are_numbered():
     partition = CredalPartition.from_hard(np.repeat([0, 1], 20), cluster_names=["a\nb", "a b"])
-    found = explain_clusters(partition, np.arange(40.0)[:, None])
-    assert [profile.name for profile in found.clusters] == ["a b (0)", "a b (1)"]
+    explanation = explain_clusters(partition, np.arange(40.0)[:, None])
+    assert [profile.name for profile in explanation.clusters] == ["a b (0)", "a b (1)"]

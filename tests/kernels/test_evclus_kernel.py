@@ -1,4 +1,4 @@
-"""Sweeps against a few lines of NumPy."""
+"""Sweeps of EVCLUS compared with a NumPy implementation."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ FAMILIES = [FocalSets.full(1), FocalSets.full(2), FocalSets.simple(3), FocalSets
 FAMILIES += [FocalSets.full(3), FocalSets.pairs(4), FocalSets.simple(15), FocalSets.simple(40)]
 
 
-def twin(M, C, partners, targets, order, forms=None, constraints=(), weight=0.0):
-    """One sweep, row by row, as the equations say."""
+def numpy_sweep(M, C, partners, targets, order, forms=None, constraints=(), weight=0.0):
+    """Return the masses after one sweep, row by row, in NumPy."""
     M = M.copy()
     for i in order:
         Y = M[partners[i]] @ C
@@ -30,7 +30,7 @@ def twin(M, C, partners, targets, order, forms=None, constraints=(), weight=0.0)
     return M
 
 
-def none(n, f):
+def no_constraints(n, f):
     empty = np.zeros(0, dtype=np.intp)
     return np.zeros(n + 1, dtype=np.intp), empty, np.zeros(0, dtype=np.uint8), np.zeros((2, f, f)), 0.0
 
@@ -48,39 +48,41 @@ def sampled(focal_sets, dtype, n_partners):
     return M, C, partners, targets, order, (indptr, partners.reshape(-1), targets.reshape(-1))
 
 
-@pytest.mark.parametrize("focal_sets", FAMILIES, ids=lambda one: f"f{len(one)}")
+@pytest.mark.parametrize("focal_sets", FAMILIES, ids=lambda family: f"f{len(family)}")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("more", [1, 7, 40])
-def test_a_sampled_sweep_equals_its_twin_where_the_minimum_is_unique(focal_sets, dtype, more):
-    n_partners = 2 * len(focal_sets) + more
+@pytest.mark.parametrize("n_additional", [1, 7, 40])
+def test_a_sampled_sweep_equals_its_twin_where_the_minimum_is_unique(focal_sets, dtype, n_additional):
+    n_partners = 2 * len(focal_sets) + n_additional
     M, C, partners, targets, order, graph = sampled(focal_sets, dtype, n_partners)
-    ours, Y = M.copy(), np.ascontiguousarray(M @ C)
-    sweep_graph(ours, Y, C, *graph, order, *none(*M.shape))
-    np.testing.assert_allclose(ours, twin(M, C, partners, targets.astype(float), order), rtol=0, atol=1e-8)
-    np.testing.assert_allclose(Y, ours @ C, rtol=0, atol=1e-14)
-    apart = np.einsum("ij,ikj->ik", ours, Y[partners]) - targets
-    assert residuals_graph(ours, Y, *graph) == pytest.approx((apart**2).sum(), rel=1e-6, abs=1e-12)
+    masses, Y = M.copy(), np.ascontiguousarray(M @ C)
+    sweep_graph(masses, Y, C, *graph, order, *no_constraints(*M.shape))
+    np.testing.assert_allclose(
+        masses, numpy_sweep(M, C, partners, targets.astype(float), order), rtol=0, atol=1e-8
+    )
+    np.testing.assert_allclose(Y, masses @ C, rtol=0, atol=1e-14)
+    residuals = np.einsum("ij,ikj->ik", masses, Y[partners]) - targets
+    assert residuals_graph(masses, Y, *graph) == pytest.approx((residuals**2).sum(), rel=1e-6, abs=1e-12)
     assert np.isfinite(gather_graph(Y, *graph, order))
 
 
-@pytest.mark.parametrize("focal_sets", FAMILIES, ids=lambda one: f"f{len(one)}")
-@pytest.mark.parametrize("everybody", [True, False])
-def test_a_sweep_tells_what_rows_cost_when_they_were_updated(focal_sets, everybody):
+@pytest.mark.parametrize("focal_sets", FAMILIES, ids=lambda family: f"f{len(family)}")
+@pytest.mark.parametrize("all_pairs", [True, False])
+def test_a_sweep_returns_the_costs_of_rows_after_their_updates(focal_sets, all_pairs):
     M, C, partners, targets, order, graph = sampled(focal_sets, np.float64, 9)
     Y = np.ascontiguousarray(M @ C)
     delta = np.random.default_rng(0).random((len(M), len(M)))
     np.fill_diagonal(delta, 0)
 
-    def sweep(rows, reached=None):
+    def sweep(rows, objective=None):
         rows = np.asarray(rows, dtype=np.int32)
-        if everybody:
-            return sweep_all_pairs(M, Y, C, delta, rows, *none(*M.shape), reached)
-        return sweep_graph(M, Y, C, *graph, rows, *none(*M.shape), reached)
+        if all_pairs:
+            return sweep_all_pairs(M, Y, C, delta, rows, *no_constraints(*M.shape), objective)
+        return sweep_graph(M, Y, C, *graph, rows, *no_constraints(*M.shape), objective)
 
     def cost(i):
-        others = np.delete(np.arange(len(M)), i) if everybody else partners[i]
-        wanted = delta[i, others] if everybody else targets[i]
-        return (((M[i] @ Y[others].T) - wanted) ** 2).sum() / 2 - (wanted**2).sum() / 2
+        others = np.delete(np.arange(len(M)), i) if all_pairs else partners[i]
+        expected = delta[i, others] if all_pairs else targets[i]
+        return (((M[i] @ Y[others].T) - expected) ** 2).sum() / 2 - (expected**2).sum() / 2
 
     start, costs = M.copy(), 0.0
     for i in order:
@@ -88,27 +90,27 @@ def test_a_sweep_tells_what_rows_cost_when_they_were_updated(focal_sets, everybo
         costs += cost(i)
     one_by_one = M.copy()
     M[:], Y[:] = start, start @ C
-    reached = np.full(1, np.nan)
-    sweep(order, reached)
+    objective = np.full(1, np.nan)
+    sweep(order, objective)
     np.testing.assert_allclose(M, one_by_one, atol=1e-10)
-    assert reached[0] == pytest.approx(costs, rel=1e-9)
+    assert objective[0] == pytest.approx(costs, rel=1e-9)
 
 
-@pytest.mark.parametrize("focal_sets", FAMILIES, ids=lambda one: f"f{len(one)}")
+@pytest.mark.parametrize("focal_sets", FAMILIES, ids=lambda family: f"f{len(family)}")
 @pytest.mark.parametrize("n_partners", [0, 1, 2, 3, 5])
 def test_a_row_with_few_partners_does_not_get_worse(focal_sets, n_partners):
     M, C, partners, targets, _, graph = sampled(focal_sets, np.float64, n_partners)
     for i in range(len(M)):
-        ours, Y = M.copy(), np.ascontiguousarray(M @ C)
-        sweep_graph(ours, Y, C, *graph, np.array([i], dtype=np.int32), *none(*M.shape))
-        before, after = (((one[i] @ Y[partners[i]].T - targets[i]) ** 2).sum() for one in (M, ours))
+        updated, Y = M.copy(), np.ascontiguousarray(M @ C)
+        sweep_graph(updated, Y, C, *graph, np.array([i], dtype=np.int32), *no_constraints(*M.shape))
+        before, after = (((masses[i] @ Y[partners[i]].T - targets[i]) ** 2).sum() for masses in (M, updated))
         assert after <= before + 1e-12
-        assert ours[i].min() >= 0
-        assert ours[i].sum() == pytest.approx(1)
-        np.testing.assert_array_equal(np.delete(ours, i, axis=0), np.delete(M, i, axis=0))
+        assert updated[i].min() >= 0
+        assert updated[i].sum() == pytest.approx(1)
+        np.testing.assert_array_equal(np.delete(updated, i, axis=0), np.delete(M, i, axis=0))
 
 
-@pytest.mark.parametrize("focal_sets", FAMILIES, ids=lambda one: f"f{len(one)}")
+@pytest.mark.parametrize("focal_sets", FAMILIES, ids=lambda family: f"f{len(family)}")
 def test_a_sweep_over_all_pairs_with_constraints_equals_its_twin_and_reports_its_change(focal_sets):
     random = np.random.default_rng(len(focal_sets))
     n, f = 10, len(focal_sets)
@@ -121,29 +123,29 @@ def test_a_sweep_over_all_pairs_with_constraints_equals_its_twin_and_reports_its
     penalty = Penalty.of(constraints, 0.7, focal_sets)
     order = random.permutation(n).astype(np.int32)
     eta = 0.3
-    ours, Y = M.copy(), np.ascontiguousarray(M @ C)
-    change = sweep_all_pairs(ours, Y, C, delta, order, *penalty.kernel_terms(n, 2 * eta))
+    updated, Y = M.copy(), np.ascontiguousarray(M @ C)
+    change = sweep_all_pairs(updated, Y, C, delta, order, *penalty.kernel_terms(n, 2 * eta))
     partners = np.array([np.delete(np.arange(n), i) for i in range(n)])
     targets = np.take_along_axis(delta, partners, axis=1)
-    listed = [(0, 1, 0), (2, 5, 0), (1, 7, 1), (0, 9, 1)]
-    expected = twin(M, C, partners, targets, order, penalty.forms, listed, penalty.weight / (2 * eta))
-    np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-8)
+    pairs = [(0, 1, 0), (2, 5, 0), (1, 7, 1), (0, 9, 1)]
+    expected = numpy_sweep(M, C, partners, targets, order, penalty.forms, pairs, penalty.weight / (2 * eta))
+    np.testing.assert_allclose(updated, expected, rtol=0, atol=1e-8)
 
     def total(masses):
-        apart = np.triu(masses @ C @ masses.T - delta, k=1)
-        return eta * (apart**2).sum() + penalty.value(masses)
+        residuals = np.triu(masses @ C @ masses.T - delta, k=1)
+        return eta * (residuals**2).sum() + penalty.value(masses)
 
-    assert 2 * eta * change == pytest.approx(total(ours) - total(M), abs=1e-12)
+    assert 2 * eta * change == pytest.approx(total(updated) - total(M), abs=1e-12)
 
 
-@pytest.mark.parametrize("focal_sets", FAMILIES[1:], ids=lambda one: f"f{len(one)}")
+@pytest.mark.parametrize("focal_sets", FAMILIES[1:], ids=lambda family: f"f{len(family)}")
 def test_a_row_that_cannot_be_made_better_stays_as_it_is_to_the_bit(focal_sets):
     M, C, _, _, order, graph = sampled(focal_sets, np.float64, 2 * len(focal_sets) + 7)
     Y = np.ascontiguousarray(M @ C)
     unchanged = 0
     for i in np.repeat(order, 6):
         before = M.copy()
-        change = sweep_graph(M, Y, C, *graph, np.array([i], dtype=np.int32), *none(*M.shape))
+        change = sweep_graph(M, Y, C, *graph, np.array([i], dtype=np.int32), *no_constraints(*M.shape))
         assert change <= 0
         if change == 0:
             unchanged += 1

@@ -1,4 +1,4 @@
-"""Kernels keep nothing between calls: threads do not disturb each other, with a global lock or without one."""
+"""Kernels have no global state, so that threads are independent, with and without the GIL."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from evlearn.cluster import ECM, EVCLUS, EKNNClus, MergedMixture
 
 
 @pytest.mark.slow
-def test_threads_that_fit_and_ask_the_same_models_get_what_one_thread_gets():
+def test_concurrent_fits_and_predictions_equal_sequential_ones():
     random = np.random.RandomState(0)
     X = np.concatenate([random.randn(100, 3), random.randn(100, 3) + 4])
     y = np.repeat([0, 1], 100)
@@ -31,21 +31,21 @@ def test_threads_that_fit_and_ask_the_same_models_get_what_one_thread_gets():
 
     def work(number):
         barrier.wait()
-        asked = [model.predict_mass(X).masses for model in models]
-        made = [make().predict_mass(X).masses for make in makers]
+        predicted = [model.predict_mass(X).masses for model in models]
+        refitted = [make().predict_mass(X).masses for make in makers]
         return [
-            np.array_equal(one, other)
-            for found in (asked, made)
-            for one, other in zip(found, expected, strict=True)
+            np.array_equal(masses, reference)
+            for results in (predicted, refitted)
+            for masses, reference in zip(results, expected, strict=True)
         ]
 
     with ThreadPoolExecutor(4) as pool:
         for _ in range(3):
-            assert all(all(same) for same in pool.map(work, range(4)))
+            assert all(all(matches) for matches in pool.map(work, range(4)))
 
 
-@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has a global lock")
-def test_our_kernels_do_not_bring_the_global_lock_back():
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has a GIL")
+def test_kernels_do_not_enable_the_gil():
     code = "import sys, evlearn.kernels.prototypes, evlearn.kernels.evclus; print(sys._is_gil_enabled())"
     command = [sys.executable, "-c", code]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "False"

@@ -1,4 +1,4 @@
-"""Volumes and the shape that components share: where they settle, nothing is better."""
+"""Volumes and the common shape of components: the fixed point is optimal."""
 
 import numpy as np
 import pytest
@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 
-def settled(spreads, counts, most=1000, tol=1e-12):
+def fit_volumes(spreads, counts, max_iter=1000, tol=1e-12):
     volumes = spreads.sum(axis=-1) / (counts * spreads.shape[-1])
     shape = np.empty((len(spreads), spreads.shape[-1]))
-    settle_volumes(spreads, counts, volumes, shape, most, tol)
+    settle_volumes(spreads, counts, volumes, shape, max_iter, tol)
     return volumes, shape
 
 
@@ -20,7 +20,7 @@ def problem(seed, n_runs=3, c=4, d=3):
 
 
 def cost(spreads, counts, shape):
-    """Twice the negative log-likelihood, but for constants, with the best volumes for a shape."""
+    """Return twice the negative log-likelihood up to constants, with the optimal volumes for a shape."""
     d = spreads.shape[-1]
     return (counts * d * np.log((spreads / shape[:, None, :]).sum(axis=-1) / (d * counts))).sum(axis=1)
 
@@ -28,7 +28,7 @@ def cost(spreads, counts, shape):
 @given(st.integers(0, 10**6))
 def test_no_other_shape_near_by_is_better(seed):
     spreads, counts = problem(seed)
-    volumes, shape = settled(spreads, counts)
+    volumes, shape = fit_volumes(spreads, counts)
     np.testing.assert_allclose(shape.prod(axis=1), 1)
     np.testing.assert_allclose(volumes, (spreads / shape[:, None, :]).sum(axis=-1) / (3 * counts))
     others = shape * np.exp(np.random.default_rng(seed).normal(0, 0.1, shape.shape))
@@ -38,18 +38,18 @@ def test_no_other_shape_near_by_is_better(seed):
 
 def test_a_run_does_not_depend_on_those_beside_it():
     spreads, counts = problem(0)
-    together = settled(spreads, counts, tol=1e-8)
+    joint_results = fit_volumes(spreads, counts, tol=1e-8)
     for run in range(3):
-        alone = settled(spreads[run : run + 1], counts[run : run + 1], tol=1e-8)
-        for one, other in zip(together, alone, strict=True):
-            np.testing.assert_array_equal(one[run], other[0])
+        results = fit_volumes(spreads[run : run + 1], counts[run : run + 1], tol=1e-8)
+        for joint, separate in zip(joint_results, results, strict=True):
+            np.testing.assert_array_equal(joint[run], separate[0])
 
 
 @pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
-def test_a_flat_or_endless_component_gives_no_numbers_and_ends(value):
+def test_a_flat_or_unbounded_component_returns_nan_and_terminates(value):
     spreads, counts = problem(0)
-    whole = settled(spreads, counts)
+    whole = fit_volumes(spreads, counts)
     spreads[1, :, 2] = value
-    volumes, shape = settled(spreads, counts)
+    volumes, shape = fit_volumes(spreads, counts)
     assert not np.isfinite([*volumes[1], *shape[1]]).all()
     np.testing.assert_array_equal(volumes[[0, 2]], whole[0][[0, 2]])

@@ -1,4 +1,4 @@
-"""The search of neighbours, and the loss of their scales, against a few lines of NumPy."""
+"""The neighbor search and the loss of scales compared with NumPy implementations."""
 
 import numpy as np
 import pytest
@@ -20,28 +20,28 @@ def by_sorting(data, rows, n_neighbors, *, others):
 @given(
     st.integers(0, 10_000), st.integers(2, 300), st.integers(1, 9), st.sampled_from([1, 2, 5, 40]), st.booleans()
 )
-def test_neighbours_are_those_that_sorting_all_distances_finds(seed, n, d, k, whole):
+def test_neighbors_are_those_that_sorting_all_distances_finds(seed, n, d, k, whole):
     random = np.random.default_rng(seed)
     data, rows = random.normal(size=(n, d)), random.normal(size=(37, d)) * 2
-    if whole:  # many ties, which the lowest numbers win; squares of whole numbers are exact
+    if whole:  # many ties, which are resolved by index; squares of integers are exact
         data, rows = np.rint(data), np.rint(rows)
     tree = BoxTree.of(data)
-    for found, expected in [
+    for result, expected in [
         (tree.nearest_others(min(k, n - 1)), by_sorting(data, data, min(k, n - 1), others=True)),
         (tree.nearest_of(rows, min(k, n)), by_sorting(data, rows, min(k, n), others=False)),
     ]:
-        np.testing.assert_array_equal(found[0], expected[0])
-        np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)
+        np.testing.assert_array_equal(result[0], expected[0])
+        np.testing.assert_allclose(result[1], expected[1], rtol=1e-12)
 
 
-def test_threads_find_the_same_neighbours():
+def test_threads_find_the_same_neighbors():
     data = np.random.default_rng(0).normal(size=(5000, 6))
     tree = BoxTree.of(data)
-    for one, two in zip(tree.nearest_others(7, n_jobs=1), tree.nearest_others(7, n_jobs=2), strict=True):
-        np.testing.assert_array_equal(one, two)
+    for first, second in zip(tree.nearest_others(7, n_jobs=1), tree.nearest_others(7, n_jobs=2), strict=True):
+        np.testing.assert_array_equal(first, second)
 
 
-def test_coincident_objects_do_not_make_the_search_slow_or_wrong():
+def test_coincident_samples_do_not_make_the_search_slow_or_wrong():
     data = np.zeros((20_000, 3))
     indices, squares = BoxTree.of(data).nearest_others(3)
     np.testing.assert_array_equal(indices[:4], [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
@@ -52,9 +52,9 @@ def test_coincident_objects_do_not_make_the_search_slow_or_wrong():
 def test_a_large_offset_costs_no_digits():
     random = np.random.default_rng(1)
     data = random.integers(-100, 100, size=(400, 4)) / 128.0  # sums with the offset are exact
-    near, far = BoxTree.of(data), BoxTree.of(data + 2.0**20)
-    for one, two in zip(near.nearest_others(6), far.nearest_others(6), strict=True):
-        np.testing.assert_array_equal(one, two)
+    original, shifted = BoxTree.of(data), BoxTree.of(data + 2.0**20)
+    for first, second in zip(original.nearest_others(6), shifted.nearest_others(6), strict=True):
+        np.testing.assert_array_equal(first, second)
 
 
 UNWEIGHTED = (np.empty((0, 0)), np.empty(0))
@@ -62,11 +62,11 @@ UNWEIGHTED = (np.empty((0, 0)), np.empty(0))
 
 def loss_in_numpy(classes, squares, gamma, alpha, share, targets, counts, importance):
     supports = alpha * np.exp(-(gamma**2)[classes] * squares)
-    said_by = -counts * np.log1p(-supports)
-    weights = np.stack([(said_by * (classes == k)).sum(axis=1) for k in range(len(gamma))], axis=1)
+    evidence = -counts * np.log1p(-supports)
+    weights = np.stack([(evidence * (classes == k)).sum(axis=1) for k in range(len(gamma))], axis=1)
     powers = np.exp(weights)
-    said = (powers - 1 + share) / (powers.sum(axis=1, keepdims=True) - len(gamma) + 1)
-    return 0.5 * (importance[:, None] * (said - targets) ** 2).sum()
+    outputs = (powers - 1 + share) / (powers.sum(axis=1, keepdims=True) - len(gamma) + 1)
+    return 0.5 * (importance[:, None] * (outputs - targets) ** 2).sum()
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -79,9 +79,11 @@ def test_the_loss_and_its_gradient(share, n_neighbors, weighted):
     gamma, targets = random.uniform(0.5, 2, size=4), np.eye(4)[random.integers(4, size=30)]
     counts = random.uniform(0.5, 2, size=classes.shape) if weighted else np.ones(classes.shape)
     importance = random.uniform(0.5, 2, size=30) if weighted else np.ones(30)
-    given = (counts, importance) if weighted else UNWEIGHTED
+    sample_weights = (counts, importance) if weighted else UNWEIGHTED
     gradient = np.zeros(4)
-    value = neighbor_loss.loss(classes, squares, gamma, 0.95, share, targets, *given, gradient, np.empty((4, 4)))
+    value = neighbor_loss.loss(
+        classes, squares, gamma, 0.95, share, targets, *sample_weights, gradient, np.empty((4, 4))
+    )
 
     def expected(scales):
         return loss_in_numpy(classes, squares, scales, 0.95, share, targets, counts, importance)
@@ -92,7 +94,7 @@ def test_the_loss_and_its_gradient(share, n_neighbors, weighted):
     np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-7)
 
 
-def test_many_near_neighbours_do_not_overflow():
+def test_many_near_neighbors_do_not_overflow():
     classes, squares = np.zeros((1, 1000), dtype=np.int32), np.zeros((1, 1000))
     gradient = np.zeros(2)
     value = neighbor_loss.loss(

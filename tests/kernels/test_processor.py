@@ -1,4 +1,4 @@
-"""On x86-64 the processor decides which loops are called; the baseline can be asked for, and says the same."""
+"""Selection of the instruction set on x86-64: the baseline can be selected, and has the same results."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from evlearn.mixture import ParsimoniousGaussianMixture
 
 X, y = load_iris(return_X_y=True)
 X[1::2] += 0.01  # no two samples coincide
-said = {
+results = {
     "avx2": uses_avx2(),
     "ECM": ECM(3, random_state=0).fit(X).objective_,
     "single precision": ECM(3, random_state=0).fit(X.astype("f4")).objective_,
@@ -31,24 +31,24 @@ said = {
     "mixture": ParsimoniousGaussianMixture(3, random_state=0).fit(X).bic_,
     "neighbors": EvidentialKNNClassifier().fit(X, y).predict_mass(X[::7]).masses.ravel().tolist(),
 }
-print(json.dumps(said))
+print(json.dumps(results))
 """
 
 
-def said(**variables):
+def fit_all(**variables):
     command = [sys.executable, "-c", FITS]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **variables})
-    return json.loads(done.stdout)
+    process = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **variables})
+    return json.loads(process.stdout)
 
 
 @pytest.mark.slow
-def test_the_baseline_is_called_where_it_is_asked_for_and_says_the_same():
-    own, baseline = said(EVLEARN_PROCESSOR="own"), said(EVLEARN_PROCESSOR="baseline")
+def test_the_baseline_can_be_selected_and_has_the_same_results():
+    native, baseline = fit_all(EVLEARN_PROCESSOR="own"), fit_all(EVLEARN_PROCESSOR="baseline")
     assert not baseline.pop("avx2")
     flags = Path("/proc/cpuinfo").read_text() if platform.system() == "Linux" else ""
     if " avx2 " in flags and " fma " in flags:
-        assert own["avx2"]
-    del own["avx2"]
-    for name, value in own.items():
+        assert native["avx2"]
+    del native["avx2"]
+    for name, value in native.items():
         tolerance = 1e-5 if name == "single precision" else 1e-9
         np.testing.assert_allclose(baseline[name], value, rtol=tolerance, atol=tolerance, err_msg=name)

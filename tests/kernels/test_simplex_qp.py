@@ -1,4 +1,4 @@
-"""The row solver: certificate, enumeration, and agreement with another solver on many problems."""
+"""The row solver: optimality gap, enumeration, and comparison with another solver."""
 
 from itertools import combinations
 
@@ -15,13 +15,13 @@ def objective(Q, u, m):
 
 
 def gap(Q, u, m):
-    """How far the objective can be above the minimum, by convexity."""
+    """Return an upper bound of the distance of the objective to its minimum, by convexity."""
     gradient = np.einsum("...ij,...j->...i", Q, m) + u
     return (gradient * m).sum(axis=-1) - gradient.min(axis=-1)
 
 
 def problems(f, n_problems, rank, random, *, kind="data"):
-    """Problems as sweeps pose them (u in the range of Q), or with any u, also with slope where Q is flat."""
+    """Return problems as in sweeps (u in the range of Q), or with any u, which has slopes where Q is flat."""
     rows = random.dirichlet(np.full(f, 0.4), size=(n_problems, rank))
     Q = np.einsum("npi,npj->nij", rows, rows)
     u = -np.einsum("npi,np->ni", rows, random.random((n_problems, rank)))
@@ -40,7 +40,7 @@ def solve(Q, u, start):
 
 @pytest.mark.parametrize("kind", ["data", "slope"])
 @pytest.mark.parametrize(("f", "rank"), [(1, 1), (2, 1), (4, 2), (6, 3), (6, 100), (12, 5), (17, 30), (40, 20)])
-def test_every_solution_carries_its_certificate(f, rank, kind):
+def test_all_solutions_meet_the_stopping_criterion(f, rank, kind):
     random = np.random.default_rng(f * rank)
     Q, u = problems(f, 500, rank, random, kind=kind)
     m = solve(Q, u, random.dirichlet(np.ones(f), size=500))
@@ -49,7 +49,7 @@ def test_every_solution_carries_its_certificate(f, rank, kind):
 
 
 def by_enumeration(Q, u):
-    """The smallest objective over all supports, each solved as a linear system that may have a solution inside."""
+    """Return the smallest objective over all supports, from the feasible solutions of linear systems."""
     f, best = len(u), np.inf
     for size in range(1, f + 1):
         for support in combinations(range(f), size):
@@ -116,13 +116,13 @@ def test_a_shared_matrix_gives_the_same_as_one_for_each_problem():
     np.testing.assert_array_equal(solve(Q, u, start), solve(np.repeat(Q, 50, axis=0), u, start))
 
 
-def test_shapes_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="do not fit"):
+def test_incompatible_shapes_raise_an_error():
+    with pytest.raises(ValueError, match="compatible shapes"):
         solve_many(np.zeros((1, 3, 3)), np.zeros((4, 3)), np.zeros((4, 2)))
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_problems_carry_their_certificate():
+def test_many_problems_meet_the_stopping_criterion():
     random = np.random.default_rng(2)
     for f, rank, n_problems in ((4, 3, 20_000), (6, 30, 40_000), (6, 4, 20_000), (12, 40, 20_000)):
         Q, u = problems(f, n_problems, rank, random, kind="data" if rank > 4 else "slope")
@@ -135,7 +135,7 @@ def test_nonnegative_least_squares_finds_nothing_better():
     random = np.random.default_rng(3)
     for _ in range(2000):
         A, b = random.random((8, 5)), random.random(8)
-        # The sum of one as a very heavy extra row.
+        # The constraint on the sum as an additional row of large weight.
         weight = 1e4
         point = nnls(np.vstack([A, weight * np.ones(5)]), np.r_[b, weight])[0]
         m = solve((A.T @ A)[None], -(A.T @ b)[None], np.full((1, 5), 0.2))[0]

@@ -1,4 +1,4 @@
-"""Comparing many partitions: the table, the similarities and the map."""
+"""Comparison of several partitions: table, similarities and map."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from evlearn.metrics import compare_partitions, consistency_index, credal_rand_index, nonspecificity_index
-from evlearn.partition import CredalPartition, align_clusters, as_credal
+from evlearn.partition import CredalPartition, align_clusters
+from evlearn.partition.reading import as_credal
 
 
 @pytest.fixture(scope="module")
@@ -25,37 +26,37 @@ def irises():
 
 def test_the_table_has_the_indices_of_each_partition(irises):
     partitions, y = irises
-    found = compare_partitions(partitions, y)
-    for number, one in enumerate(as_credal(partition) for partition in partitions.values()):
-        assert found.consistency[number] == pytest.approx(consistency_index(one, y))
-        assert found.nonspecificity[number] == pytest.approx(nonspecificity_index(one))
-        assert found.adjusted_rand[number] == pytest.approx(adjusted_rand_score(y, one.to_hard()))
-        for other, partition in enumerate(partitions.values()):
-            expected = credal_rand_index(one, as_credal(partition))
-            assert found.similarity[number, other] == pytest.approx(expected)
-    assert found.n_clusters == (3, 3, 3)
-    assert list(pd.DataFrame(found.to_columns())["partition"]) == ["k-means", "mixture", "rough"]
-    assert str(found).splitlines()[0].split() == [
+    comparison = compare_partitions(partitions, y)
+    for number, partition in enumerate(as_credal(value) for value in partitions.values()):
+        assert comparison.consistency[number] == pytest.approx(consistency_index(partition, y))
+        assert comparison.nonspecificity[number] == pytest.approx(nonspecificity_index(partition))
+        assert comparison.adjusted_rand[number] == pytest.approx(adjusted_rand_score(y, partition.to_hard()))
+        for column, other in enumerate(partitions.values()):
+            expected = credal_rand_index(partition, as_credal(other))
+            assert comparison.similarity[number, column] == pytest.approx(expected)
+    assert comparison.n_clusters == (3, 3, 3)
+    assert list(pd.DataFrame(comparison.to_columns())["partition"]) == ["k-means", "mixture", "rough"]
+    assert str(comparison).splitlines()[0].split() == [
         "partition", "clusters", "ARI", "consistency", "nonspecificity", "dominated"
     ]  # fmt: skip
 
 
 def test_without_a_reference_there_is_no_order(irises):
-    found = compare_partitions(irises[0])
-    assert found.consistency is None
-    assert list(found.to_columns()) == ["partition", "clusters", "nonspecificity"]
-    with pytest.raises(ValueError, match="give reference to compare_partitions"):
-        found.dominated()
+    comparison = compare_partitions(irises[0])
+    assert comparison.consistency is None
+    assert list(comparison.to_columns()) == ["partition", "clusters", "nonspecificity"]
+    with pytest.raises(ValueError, match="pass reference to compare_partitions"):
+        comparison.dominated()
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6))
 def test_the_map_shows_points_of_a_plane_as_they_are(seed, n):
     places = np.random.default_rng(seed).uniform(-0.2, 0.2, size=(n, 2))
-    apart = np.linalg.norm(places[:, None] - places, axis=2)
-    found = compare_partitions({str(number): [0, 1] for number in range(n)})
-    object.__setattr__(found, "similarity", 1 - apart)
-    shown = found.map()
-    np.testing.assert_allclose(np.linalg.norm(shown[:, None] - shown, axis=2), apart, atol=1e-7)
+    distances = np.linalg.norm(places[:, None] - places, axis=2)
+    comparison = compare_partitions({str(number): [0, 1] for number in range(n)})
+    object.__setattr__(comparison, "similarity", 1 - distances)
+    coordinates = comparison.map()
+    np.testing.assert_allclose(np.linalg.norm(coordinates[:, None] - coordinates, axis=2), distances, atol=1e-7)
 
 
 def test_sampled_similarities_are_near_the_exact_ones(irises):
@@ -64,14 +65,15 @@ def test_sampled_similarities_are_near_the_exact_ones(irises):
     np.testing.assert_allclose(sampled, exact, atol=0.01)
 
 
-def test_many_objects_are_sampled():
+def test_pairs_of_many_samples_are_drawn_at_random():
     labels = np.random.default_rng(0).integers(3, size=(2, 30_000))
-    found = compare_partitions({"one": labels[0], "other": labels[1]}, random_state=0)
-    assert found.similarity[0, 1] == pytest.approx(1 / 9 + 4 / 9, abs=0.01)
+    comparison = compare_partitions({"first": labels[0], "second": labels[1]}, random_state=0)
+    assert comparison.similarity[0, 1] == pytest.approx(1 / 9 + 4 / 9, abs=0.01)
 
 
 def test_seeds_of_wheat_on_one_map_and_combined(reference_file):
-    # The example of the slides of 2017: derived hard, fuzzy and rough partitions lie around the credal ones.
+    # Example of the slides of 2017: hard, fuzzy and rough partitions are close to the credal ones they derive
+    # from.
     from evlearn.cluster import ECM, EVCLUS
     from evlearn.ensemble import combine_partitions
 
@@ -88,16 +90,18 @@ def test_seeds_of_wheat_on_one_map_and_combined(reference_file):
         "EVCLUS": evclus,
         "EVCLUS, hard": evclus.to_hard(),
     }
-    found = compare_partitions(partitions, y)
-    places = dict(zip(found.names, found.map(), strict=True))
-    near, far = (np.linalg.norm(places["k-means"] - places[name]) for name in ("ECM, hard", "ECM"))
-    assert near < far
-    assert found.adjusted_rand.min() > 0.7
-    # Contradictions between the hard partitions stay open under the rule of Dubois and Prade.
+    comparison = compare_partitions(partitions, y)
+    places = dict(zip(comparison.names, comparison.map(), strict=True))
+    distance_of_hard, distance_of_credal = (
+        np.linalg.norm(places["k-means"] - places[name]) for name in ("ECM, hard", "ECM")
+    )
+    assert distance_of_hard < distance_of_credal
+    assert comparison.adjusted_rand.min() > 0.7
+    # The rule of Dubois and Prade assigns conflicts between hard partitions to unions of clusters.
     combined = combine_partitions(
         [partitions["k-means"], ecm.to_hard(), evclus.to_hard()], rule="dubois_prade", random_state=0
     )
-    assert consistency_index(combined, y) >= max(found.consistency[[0, 2, 5]]) - 1e-9
+    assert consistency_index(combined, y) >= max(comparison.consistency[[0, 2, 5]]) - 1e-9
     assert nonspecificity_index(combined) > 0
 
 
@@ -109,18 +113,18 @@ def test_seeds_of_wheat_on_one_map_and_combined(reference_file):
         (
             {"a": [0, 1], "b": [0, 1, 1]},
             None,
-            r"all partitions must describe the same samples, got \{'a': 2, 'b': 3\}",
+            r"all partitions must have the same samples, got numbers of samples \{'a': 2, 'b': 3\}",
         ),
         ({"a": [0, 1]}, [0, 1, 1], r"'reference': 3"),
         ({"a": np.zeros((1, 1, 1))}, None, r"partitions\['a'\] must be"),
     ],
 )
-def test_wrong_input_is_named(partitions, reference, message):
+def test_errors_name_invalid_input(partitions, reference, message):
     with pytest.raises(ValueError, match=message):
         compare_partitions(partitions, reference)
 
 
-# Reading and numbering
+# Conversion and alignment
 
 
 def test_minus_one_is_noise_beside_zero_and_a_class_otherwise():
@@ -130,12 +134,12 @@ def test_minus_one_is_noise_beside_zero_and_a_class_otherwise():
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5))
-def test_renumbered_clusters_find_their_numbers_again(seed, c):
+def test_alignment_restores_the_numbers_of_renumbered_clusters(seed, c):
     random = np.random.default_rng(seed)
     labels = np.concatenate([np.arange(c), random.integers(c, size=10)])
-    one = CredalPartition.from_hard(labels)
-    other = one.permute_clusters(random.permutation(c))
-    np.testing.assert_array_equal(align_clusters(other, one).to_hard(), labels)
+    reference = CredalPartition.from_hard(labels)
+    renumbered = reference.permute_clusters(random.permutation(c))
+    np.testing.assert_array_equal(align_clusters(renumbered, reference).to_hard(), labels)
 
 
 def test_clusters_without_a_counterpart_come_last():

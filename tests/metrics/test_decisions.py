@@ -1,4 +1,4 @@
-"""Set-valued decisions, judged."""
+"""Metrics of set-valued decisions."""
 
 import numpy as np
 import pytest
@@ -6,19 +6,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score
 
-from evlearn.metrics import summarize_sets, utility_discounted_accuracy
+from evlearn.metrics import utility_discounted_accuracy
+from evlearn.metrics.decisions import summarize_sets
 
 
 @given(st.integers(0, 10_000), st.sampled_from(["u65", "u80", "inverse"]))
-def test_single_classes_get_the_plain_accuracy(seed, utility):
+def test_single_classes_have_the_ordinary_accuracy(seed, utility):
     random = np.random.default_rng(seed)
-    truth, said = random.integers(4, size=(2, 30))
-    sets = np.eye(4, dtype=bool)[said]
-    assert utility_discounted_accuracy(truth, sets, utility=utility) == pytest.approx(accuracy_score(truth, said))
-    assert summarize_sets(truth, sets).single_accuracy == pytest.approx(accuracy_score(truth, said))
+    truth, predictions = random.integers(4, size=(2, 30))
+    sets = np.eye(4, dtype=bool)[predictions]
+    assert utility_discounted_accuracy(truth, sets, utility=utility) == pytest.approx(
+        accuracy_score(truth, predictions)
+    )
+    assert summarize_sets(truth, sets).single_accuracy == pytest.approx(accuracy_score(truth, predictions))
 
 
-def test_right_sets_of_two_classes_are_worth_what_the_names_say():
+def test_utilities_of_correct_pairs_match_their_names():
     sets, truth = np.array([[True, True, False]] * 3), np.array([0, 1, 0])
     assert utility_discounted_accuracy(truth, sets) == pytest.approx(0.65)
     assert utility_discounted_accuracy(truth, sets, utility="u80") == pytest.approx(0.8)
@@ -39,26 +42,26 @@ def test_the_three_utilities_are_ordered_and_below_coverage(seed):
     assert summary.sizes @ np.arange(6) == sets.sum()
 
 
-def test_columns_may_have_names_and_unseen_classes_are_never_right():
+def test_columns_may_have_names_and_unknown_classes_are_never_covered():
     sets = np.array([[True, False], [False, True], [True, True]])
     names = ["ash", "oak"]
     assert utility_discounted_accuracy(["ash", "ash", "elm"], sets, classes=names) == pytest.approx(1 / 3)
     assert summarize_sets(["ash", "oak", "elm"], sets, classes=names).coverage == pytest.approx(2 / 3)
 
 
-def test_no_single_set_has_no_accuracy():
+def test_single_accuracy_is_nan_without_single_classes():
     assert np.isnan(summarize_sets([0], [[True, True]]).single_accuracy)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: utility_discounted_accuracy([0], [[0.2, 0.8]]), "sets must be true or false"),
-        (lambda: utility_discounted_accuracy([0, 1], [[True, False]]), "sets must be true or false"),
+        (lambda: utility_discounted_accuracy([0], [[0.2, 0.8]]), "sets must be boolean"),
+        (lambda: utility_discounted_accuracy([0, 1], [[True, False]]), "sets must be boolean"),
         (lambda: utility_discounted_accuracy([0], [[True, False]], utility="u50"), "utility must be"),
         (lambda: summarize_sets([0], [[True, False]], classes=["a"]), "classes must name the 2 columns"),
     ],
 )
-def test_errors_say_what_is_wrong(call, message):
+def test_errors_name_invalid_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()

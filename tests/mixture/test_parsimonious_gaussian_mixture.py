@@ -23,7 +23,7 @@ from evlearn.mixture.em import Mixture, posterior, run_em
 from evlearn.mixture.starts import first_partitions
 
 ROTATABLE = [name for name in MULTIVARIATE if not name.endswith("I") or name.endswith("II")]
-# Where EM from the true labels ends at the optimum that mclust finds as well.
+# Models for which EM from the true labels converges to the optimum of mclust.
 SAME_OPTIMUM = ["EII", "VII", "EEI", "VEI", "EEE", "VEE", "VEV", "VVV"]
 
 
@@ -65,7 +65,8 @@ def one_run(X, start, model, *, weights=None, **settings):
 
 
 def test_parameters_are_counted_as_in_the_table(seed_examples):
-    # Weights and means of three components in four dimensions have 14; the rest is the last column of the table.
+    # Weights and means of 3 components in 4 dimensions have 14 parameters; the others are in the last column of
+    # the table.
     expected = [1, 3, 4, 6, 10, 12, 10, 12, 16, 18, 22, 24, 28, 30]
     assert [n_free_parameters(name, 3, 4) - 14 for name in MULTIVARIATE] == expected
     assert list(seed_examples["mclust_reference_iris_c3"]["bic"]) == list(MULTIVARIATE)
@@ -82,10 +83,10 @@ def test_parameters_are_as_many_as_directions_in_which_covariances_can_move(name
 
     def covariances(change):
         step = (change.reshape(2, 3, 3) + change.reshape(2, 3, 3).swapaxes(1, 2)) * 1e-3
-        found, state = scatter[0, :2] + step, None
-        for _ in range(300):  # to the fixed point of the inner iterations
-            moved, state = MODELS[name].step(found, counts, state)
-        return moved.ravel()
+        shifted, state = scatter[0, :2] + step, None
+        for _ in range(300):  # until the inner iterations converge
+            result, state = MODELS[name].step(shifted, counts, state)
+        return result.ravel()
 
     slopes = [covariances(e) - covariances(-e) for e in np.eye(18)]
     values = np.linalg.svd(slopes, compute_uv=False)
@@ -113,27 +114,27 @@ def test_common_axes_never_lose_likelihood_and_end_where_no_turn_gains(name, d):
 
 
 def loss(scatter, counts, covariances):
-    """What is minimal at the largest likelihood."""
+    """Return a loss that is minimal at the largest likelihood."""
     traces = np.trace(np.linalg.solve(covariances, scatter), axis1=1, axis2=2)
     return (counts * np.linalg.slogdet(covariances)[1] + traces).sum()
 
 
 @pytest.mark.parametrize("name", SAME_OPTIMUM)
-def test_irises_from_the_true_labels_have_the_bic_of_mclust(iris, seed_examples, name):
+def test_iris_from_the_true_labels_has_the_bic_of_mclust(iris, seed_examples, name):
     X, y = iris
     model = ParsimoniousGaussianMixture(3, covariance_models=name, init=y, tol=1e-8, variance_floor=0).fit(X)
     expected = seed_examples["mclust_reference_iris_c3"]["bic"][name]
     assert -model.bic_ == pytest.approx(expected, abs=0.01)
 
 
-def test_irises_from_our_starts_are_never_worse_than_those_of_mclust(iris_fit, seed_examples):
+def test_iris_from_default_starts_is_not_worse_than_mclust(iris_fit, seed_examples):
     expected = seed_examples["mclust_reference_iris_c3"]["bic"]
     assert iris_fit.covariance_models_ == list(expected)
     for name, value in zip(iris_fit.covariance_models_, iris_fit.bic_table_[:, 0], strict=True):
         assert -value > expected[name] - 0.01, name
 
 
-def test_irises_are_vev_with_five_errors(iris, iris_fit):
+def test_iris_selects_vev_with_5_errors(iris, iris_fit):
     X, y = iris
     assert iris_fit.model_ == "VEV"
     assert -iris_fit.bic_ == pytest.approx(-562.552, abs=0.01)
@@ -149,12 +150,12 @@ def test_diabetes_is_vvv_with_the_published_table(reference_file):
     model = ParsimoniousGaussianMixture(3, variance_floor=0, random_state=0).fit(X)
     assert model.model_ == "VVV"
     assert -model.bic_ == pytest.approx(-4751.316, abs=0.01)
-    ours = pd.crosstab(y, model.predict(X)).to_numpy()
-    assert sorted(ours.T.tolist()) == sorted(published.to_numpy().T.tolist())
+    crosstab = pd.crosstab(y, model.predict(X)).to_numpy()
+    assert sorted(crosstab.T.tolist()) == sorted(published.to_numpy().T.tolist())
     assert adjusted_rand_score(y, model.predict(X)) == pytest.approx(0.66, abs=0.005)
 
 
-def test_geysers_have_the_mixture_of_the_reference(reference_file, reference):
+def test_faithful_has_the_mixture_of_the_reference(reference_file, reference):
     X = pd.read_csv(reference_file("data/faithful.csv")).to_numpy()[:100]
     case = reference("bootclus_faithful100_G2_B200")
     model = ParsimoniousGaussianMixture(2, tol=1e-9, variance_floor=0, random_state=0).fit(X)
@@ -167,12 +168,12 @@ def test_geysers_have_the_mixture_of_the_reference(reference_file, reference):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "theirs"), [("VVV", "full"), ("EEE", "tied"), ("VVI", "diag"), ("VII", "spherical")]
+    ("name", "covariance_type"), [("VVV", "full"), ("EEE", "tied"), ("VVI", "diag"), ("VII", "spherical")]
 )
 @pytest.mark.parametrize("seed", [0, 1])
-def test_four_models_are_those_of_scikit_learn(name, theirs, seed):
+def test_four_models_are_those_of_scikit_learn(name, covariance_type, seed):
     X, y = blobs(seed)
-    ours = ParsimoniousGaussianMixture(
+    model = ParsimoniousGaussianMixture(
         3, covariance_models=name, init=y, tol=1e-14, max_iter=3000, variance_floor=0
     ).fit(X)
     start = one_run(X, np.eye(3)[y], name, max_iter=1).state.mixture
@@ -182,10 +183,10 @@ def test_four_models_are_those_of_scikit_learn(name, theirs, seed):
         "tied": precisions[0],
         "diag": np.diagonal(precisions, axis1=1, axis2=2),
         "spherical": precisions[:, 0, 0],
-    }[theirs]
+    }[covariance_type]
     other = GaussianMixture(
         3,
-        covariance_type=theirs,
+        covariance_type=covariance_type,
         tol=1e-14,
         max_iter=3000,
         reg_covar=0,
@@ -193,11 +194,11 @@ def test_four_models_are_those_of_scikit_learn(name, theirs, seed):
         means_init=start.means,
         precisions_init=precisions,
     ).fit(X)
-    np.testing.assert_allclose(ours.means_, other.means_, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(ours.predict_proba(X), other.predict_proba(X), rtol=0, atol=1e-6)
-    np.testing.assert_allclose(ours.score_samples(X), other.score_samples(X), rtol=1e-6, atol=1e-6)
-    assert ours.bic(X) == pytest.approx(other.bic(X), rel=1e-6)
-    assert ours.aic(X) == pytest.approx(other.aic(X), rel=1e-6)
+    np.testing.assert_allclose(model.means_, other.means_, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(X), other.predict_proba(X), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(model.score_samples(X), other.score_samples(X), rtol=1e-6, atol=1e-6)
+    assert model.bic(X) == pytest.approx(other.bic(X), rel=1e-6)
+    assert model.aic(X) == pytest.approx(other.aic(X), rel=1e-6)
 
 
 # Laws
@@ -213,12 +214,12 @@ def test_the_likelihood_never_falls(name, seed, d, c, weighted):
     start = random.dirichlet(np.ones(c), size=100)
     weights = random.integers(4, size=100).astype(float) if weighted else None
     history = one_run(X - X.mean(axis=0), start, name, weights=weights, tol=0, max_iter=60).history
-    # With five samples in four dimensions covariances are nearly singular, and rounding is seen.
+    # Covariances of 5 points in 4 dimensions are nearly singular, so rounding errors are visible.
     assert (np.diff(history) >= -1e-7 * np.abs(history[1:])).all()
 
 
 @pytest.mark.parametrize("name", MULTIVARIATE)
-def test_the_likelihood_never_falls_on_irises(iris, name):
+def test_the_likelihood_never_falls_on_iris(iris, name):
     X, y = iris
     history = one_run(X, np.eye(3)[y], name, tol=0, max_iter=100).history
     assert (np.diff(history) >= -1e-9 * np.abs(history[1:])).all()
@@ -241,7 +242,7 @@ def test_covariances_share_what_the_name_says(iris, name):
         assert (covariances * (1 - np.eye(4)) == 0).all()
 
 
-# Common axes are improved step by step, and need not be the best.
+# Common axes are improved in each step, but need not be optimal.
 @pytest.mark.parametrize("name", [name for name in MULTIVARIATE if name not in ("EVE", "VVE")])
 def test_a_step_beats_other_covariances_of_its_model(iris, name):
     X, y = iris
@@ -255,8 +256,8 @@ def test_a_step_beats_other_covariances_of_its_model(iris, name):
     best = value(one_run(X, z, name, max_iter=1).state.mixture.covariances)
     for seed in range(20):  # steps for slightly other data are covariances of the same model
         random = np.random.default_rng(seed)
-        moved = X + 0.03 * random.standard_normal(X.shape)
-        assert value(one_run(moved, z, name, max_iter=1).state.mixture.covariances) > best - 1e-9 * abs(best)
+        perturbed = X + 0.03 * random.standard_normal(X.shape)
+        assert value(one_run(perturbed, z, name, max_iter=1).state.mixture.covariances) > best - 1e-9 * abs(best)
 
 
 @pytest.mark.parametrize("name", MULTIVARIATE)
@@ -291,10 +292,10 @@ def test_rotated_data_have_rotated_covariances(name, seed):
 @pytest.mark.parametrize("name", MULTIVARIATE)
 def test_the_names_of_components_do_not_matter(iris, name):
     X, y = iris
-    one, other = (one_run(X, np.eye(3)[labels], name) for labels in (y, np.array([2, 0, 1])[y]))
-    assert other.history[-1] == pytest.approx(one.history[-1], abs=1e-6)
+    reference, permuted = (one_run(X, np.eye(3)[labels], name) for labels in (y, np.array([2, 0, 1])[y]))
+    assert permuted.history[-1] == pytest.approx(reference.history[-1], abs=1e-6)
     np.testing.assert_allclose(
-        other.state.responsibilities[:, [2, 0, 1]], one.state.responsibilities, rtol=0, atol=1e-5
+        permuted.state.responsibilities[:, [2, 0, 1]], reference.state.responsibilities, rtol=0, atol=1e-5
     )
 
 
@@ -324,14 +325,14 @@ def test_weights_count_like_repeated_rows(iris, name):
     )
 
 
-def test_many_rows_are_walked_through_in_blocks(iris):
+def test_many_rows_are_processed_in_blocks(iris):
     X, y = iris
-    many = np.tile(X, (300, 1))
-    one, all_rows = one_run(X, np.eye(3)[y], "VVV"), one_run(many, np.eye(3)[np.tile(y, 300)], "VVV")
-    assert all_rows.history[-1] == pytest.approx(300 * one.history[-1], rel=1e-9)
+    repeated = np.tile(X, (300, 1))
+    single, all_rows = one_run(X, np.eye(3)[y], "VVV"), one_run(repeated, np.eye(3)[np.tile(y, 300)], "VVV")
+    assert all_rows.history[-1] == pytest.approx(300 * single.history[-1], rel=1e-9)
 
 
-# One of those that iterate within an iteration in the fast tier.
+# One model with inner iterations in the fast tier.
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name == "VEE" else pytest.mark.slow) for name in MULTIVARIATE]
 )
@@ -343,13 +344,15 @@ def test_a_run_does_not_depend_on_those_beside_it(name, seed):
     starts = random.dirichlet(np.ones(3), size=(6, 60))
     starts[3, :, 0] = 0  # a component without samples: this run fails
     weights = random.integers(4, size=(6, 60)).astype(float)
-    together = run_em(X, starts, name, weights=weights, max_iter=50)
-    assert together[3].state.problem == "a component has lost all its samples"
-    for start, weight, outcome in zip(starts, weights, together, strict=True):
-        alone = one_run(X, start, name, weights=weight, max_iter=50)
-        assert outcome.state.problem == alone.state.problem
-        np.testing.assert_allclose(outcome.history, alone.history, rtol=1e-12)
-        np.testing.assert_allclose(outcome.state.responsibilities, alone.state.responsibilities, rtol=0, atol=1e-9)
+    outcomes = run_em(X, starts, name, weights=weights, max_iter=50)
+    assert outcomes[3].state.problem == "a component has lost all its samples"
+    for start, weight, outcome in zip(starts, weights, outcomes, strict=True):
+        single = one_run(X, start, name, weights=weight, max_iter=50)
+        assert outcome.state.problem == single.state.problem
+        np.testing.assert_allclose(outcome.history, single.history, rtol=1e-12)
+        np.testing.assert_allclose(
+            outcome.state.responsibilities, single.state.responsibilities, rtol=0, atol=1e-9
+        )
 
 
 # Choosing
@@ -381,29 +384,29 @@ def test_one_component_has_the_moments_of_the_data(iris):
     assert len(np.unique(column)) == 3
 
 
-def test_one_attribute_has_two_models():
+def test_one_feature_has_two_models():
     random = np.random.default_rng(0)
     X = np.concatenate([random.normal(0, 0.3, 100), random.normal(5, 2, 100)])[:, None]
     model = ParsimoniousGaussianMixture(range(1, 4), random_state=0).fit(X)
     assert model.covariance_models_ == ["E", "V"]
     assert (model.model_, model.n_components_) == ("V", 2)
-    same = ParsimoniousGaussianMixture(2, covariance_models=["VVV", "VEV"], random_state=0).fit(X)
-    assert same.covariance_models_ == ["V"]
-    assert same.bic_ == model.bic_
+    renamed = ParsimoniousGaussianMixture(2, covariance_models=["VVV", "VEV"], random_state=0).fit(X)
+    assert renamed.covariance_models_ == ["V"]
+    assert renamed.bic_ == model.bic_
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_bits_whatever_the_workers(iris):
+def test_the_same_seed_gives_the_same_bits_for_any_n_jobs(iris):
     models = ["VEI", "EVE", "VEV"]
-    one = ParsimoniousGaussianMixture([2, 3], covariance_models=models, n_init=5, random_state=3)
-    other = clone(one).set_params(n_jobs=2).fit(iris[0])
-    one.fit(iris[0])
+    sequential = ParsimoniousGaussianMixture([2, 3], covariance_models=models, n_init=5, random_state=3)
+    parallel = clone(sequential).set_params(n_jobs=2).fit(iris[0])
+    sequential.fit(iris[0])
     for name in ("bic_table_", "weights_", "means_", "covariances_", "log_likelihood_history_"):
-        np.testing.assert_array_equal(getattr(other, name), getattr(one, name))
+        np.testing.assert_array_equal(getattr(parallel, name), getattr(sequential, name))
 
 
 @pytest.mark.slow
-def test_ward_starts_follow_a_sample_of_many_objects():
+def test_ward_starts_use_a_subsample_of_large_data():
     X, y = blobs(0, n=2500, d=2)
     partitions = first_partitions(X, [1, 3], 2, np.random.RandomState(0))
     assert [len(partitions[number]) for number in (1, 3)] == [1, 2]
@@ -414,24 +417,24 @@ def test_ward_starts_follow_a_sample_of_many_objects():
 def test_given_labels_and_probabilities_are_starts(iris):
     X, y = iris
     names = np.array(["setosa", "versicolor", "virginica"])[y]
-    one = ParsimoniousGaussianMixture(3, covariance_models="VEV", init=names).fit(X)
-    other = ParsimoniousGaussianMixture(3, covariance_models="VEV", init=np.eye(3)[y].tolist()).fit(X)
-    np.testing.assert_array_equal(one.means_, other.means_)
+    labeled = ParsimoniousGaussianMixture(3, covariance_models="VEV", init=names).fit(X)
+    probabilistic = ParsimoniousGaussianMixture(3, covariance_models="VEV", init=np.eye(3)[y].tolist()).fit(X)
+    np.testing.assert_array_equal(labeled.means_, probabilistic.means_)
 
 
-# What can go wrong
+# Degenerate cases
 
 
 @pytest.mark.slow
-def test_a_formula_behind_the_features_does_not_make_the_clusters():
-    # Areas, perimeters and their ratios: thin components fit the surface on which they lie, and BIC loves them.
+def test_functional_relations_of_features_do_not_determine_the_clusters():
+    # Areas, perimeters and their ratios: thin components fit their surface and have a low BIC.
     random = np.random.default_rng(1)
     y = np.repeat(np.arange(3), 70)
-    told = random.normal(size=(210, 3)) + 3 * np.eye(3)[y]
-    length, width = 5 + 0.3 * told[:, 0], 3 + 0.2 * told[:, 1]
+    latent = random.normal(size=(210, 3)) + 3 * np.eye(3)[y]
+    length, width = 5 + 0.3 * latent[:, 0], 3 + 0.2 * latent[:, 1]
     noise = 1 + 0.001 * random.normal(size=(2, 210))
     area, perimeter = length * width * noise[0], 2 * (length + width) * noise[1]
-    X = np.column_stack([area, perimeter, area / perimeter**2, length, width, told[:, 2]])
+    X = np.column_stack([area, perimeter, area / perimeter**2, length, width, latent[:, 2]])
     thin, default = (
         adjusted_rand_score(y, ParsimoniousGaussianMixture(3, random_state=0, **floor).fit_predict(X))
         for floor in ({"variance_floor": 0}, {})
@@ -440,23 +443,21 @@ def test_a_formula_behind_the_features_does_not_make_the_clusters():
     assert thin < 0.6
 
 
-def test_the_floor_holds_in_all_directions_and_is_that_of_the_attribute():
+def test_the_floor_holds_in_all_directions_and_depends_on_the_feature():
     X, y = blobs(0)
     X[:, 2] = X[:, 0] + 1e-3 * X[:, 1]
     for name in ("VVV", "EEE", "EVI", "VII"):
         model = ParsimoniousGaussianMixture(3, covariance_models=name, variance_floor=0.05, init=y).fit(X)
         unit = np.sqrt(model.variance_floor_)
         unit = np.full(3, np.sqrt(np.mean(unit**2))) if name == "VII" else unit
-        least = np.linalg.eigvalsh(model.covariances_ / unit[:, None] / unit)
-        assert least.min() > 1 - 1e-9
+        variances = np.linalg.eigvalsh(model.covariances_ / unit[:, None] / unit)
+        assert variances.min() > 1 - 1e-9
     free = ParsimoniousGaussianMixture(3, covariance_models="VVI", variance_floor=0, init=y).fit(X)
-    held = ParsimoniousGaussianMixture(3, covariance_models="VVI", init=y).fit(X)
-    np.testing.assert_array_equal(
-        held.covariances_, free.covariances_
-    )  # where it does not bind it changes nothing
+    floored = ParsimoniousGaussianMixture(3, covariance_models="VVI", init=y).fit(X)
+    np.testing.assert_array_equal(floored.covariances_, free.covariances_)  # an inactive floor has no effect
 
 
-def test_clusters_near_each_other_are_told_apart_beside_one_far_away():
+def test_close_clusters_are_separated_despite_a_distant_cluster():
     random = np.random.default_rng(0)
     y = np.arange(300) % 3
     X = random.normal(size=(300, 2)) + np.array([[0, 0], [7, 0], [2000, 2000]])[y]
@@ -468,7 +469,7 @@ def test_clusters_that_are_the_values_of_a_discrete_feature_are_reported():
     X = pd.DataFrame(
         {"size": random.normal(size=200), "smoker": np.arange(200) % 5 == 0, "age": random.normal(size=200)}
     )
-    with pytest.warns(CollapseWarning, match="one value of a feature each: 'smoker'.*leave such features out"):
+    with pytest.warns(CollapseWarning, match="the same value of a feature: 'smoker'.*remove such features"):
         ParsimoniousGaussianMixture(2, random_state=0).fit(X.astype(float))
 
 
@@ -479,7 +480,7 @@ def test_a_component_of_one_sample_is_reported():
 
 
 @pytest.mark.parametrize("weight", [1.0, 7.0])
-def test_what_is_added_to_variances_does_not_depend_on_how_many_objects_there_are(weight):
+def test_reg_covar_does_not_depend_on_the_number_of_samples(weight):
     X, _ = blobs(0)
     outcome = one_run(X, np.ones((90, 1)), "VVV", weights=np.full(90, weight), reg_covar=0.5, max_iter=2)
     expected = np.cov(X.T, bias=True) + 0.5 * np.eye(3)
@@ -487,8 +488,8 @@ def test_what_is_added_to_variances_does_not_depend_on_how_many_objects_there_ar
 
 
 @pytest.mark.parametrize("name", ["EVI", "EVV", "EVE"])
-def test_a_component_that_is_endless_because_it_is_flat_is_no_fit(name):
-    # Equal volumes: a component that is flat by a factor of 1e8 is longer than the data by as much.
+def test_a_flat_component_of_unbounded_length_is_not_accepted(name):
+    # Equal volumes: a component that is thinner by a factor of 1e8 is longer than the data by the same factor.
     random = np.random.default_rng(0)
     X, start = random.standard_normal((60, 2)), np.repeat(np.eye(2), 30, axis=0)
     for thin, problem in ((1e-2, ""), (1e-8, "a covariance matrix is singular")):
@@ -500,10 +501,10 @@ def test_a_component_that_is_endless_because_it_is_flat_is_no_fit(name):
     )
 
 
-def test_models_that_fail_are_infinite_in_the_table_and_left_out():
+def test_models_that_fail_are_infinite_in_the_table():
     random = np.random.default_rng(0)
     X = random.standard_normal((40, 3))
-    X[:, 2] = X[:, 0] + X[:, 1]  # singular, but for balls and for axes along the features
+    X[:, 2] = X[:, 0] + X[:, 1]  # singular, except for spheres and axes parallel to the features
     model = ParsimoniousGaussianMixture([1, 2, 50], variance_floor=0, random_state=0).fit(X)
     failed = np.isinf(model.bic_table_)
     assert failed[6:].all()
@@ -513,36 +514,36 @@ def test_models_that_fail_are_infinite_in_the_table_and_left_out():
 
 
 @pytest.mark.parametrize("name", MULTIVARIATE)
-def test_components_that_collapse_are_an_error_that_says_what_to_do(name):
+def test_collapsed_components_raise_an_error_with_a_remedy(name):
     X = np.repeat([[0.0, 0.0], [1.0, 5.0], [3.0, 1.0]], 10, axis=0)
     with pytest.raises(ValueError, match=r"singular.*reg_covar"):
         ParsimoniousGaussianMixture(3, covariance_models=name, random_state=0).fit(X)
     model = ParsimoniousGaussianMixture(3, covariance_models=name, reg_covar=1e-3, random_state=0)
-    with pytest.warns(CollapseWarning, match="samples with one value of a feature each: feature 0, feature 1"):
+    with pytest.warns(CollapseWarning, match="same value of a feature: feature 0, feature 1"):
         model.fit(X)
     assert len(np.unique(model.predict(X))) == 3
     np.testing.assert_allclose(model.weights_, 1 / 3)
 
 
 @pytest.mark.parametrize("name", MULTIVARIATE)
-def test_a_constant_attribute_leaves_balls_only(name):
+def test_a_constant_feature_allows_only_spheres(name):
     X = np.column_stack([np.random.default_rng(0).standard_normal((60, 2)), np.full(60, 0.1)])
     model = ParsimoniousGaussianMixture(2, covariance_models=name, random_state=0)
     if name.endswith("II"):
         assert np.isfinite(model.fit(X).score_samples(X)).all()
     else:
-        with pytest.raises(ValueError, match="constant features"):
+        with pytest.raises(ValueError, match="Remove constant or linearly dependent features"):
             model.fit(X)
 
 
 @pytest.mark.parametrize("c", [2, 5])
-def test_identical_objects_are_an_error_and_never_nan(c):
+def test_identical_samples_raise_an_error(c):
     with pytest.raises(ValueError, match="no mixture could be fitted"):
         ParsimoniousGaussianMixture(c, random_state=0).fit(np.ones((10, 2)))
 
 
 @pytest.mark.parametrize("name", MULTIVARIATE)
-def test_clusters_that_are_far_apart_are_no_failure(name):
+def test_distant_clusters_are_supported(name):
     random = np.random.default_rng(0)
     X = random.standard_normal((60, 2)) + 1e7 * (np.arange(60) % 2)[:, None]
     model = ParsimoniousGaussianMixture(2, covariance_models=name, random_state=0).fit(X)
@@ -550,9 +551,9 @@ def test_clusters_that_are_far_apart_are_no_failure(name):
     assert np.diagonal(model.covariances_, axis1=1, axis2=2).max() < 3
 
 
-@pytest.mark.filterwarnings("ignore:some components are the samples with one value")
+@pytest.mark.filterwarnings("ignore:in some components, all samples have the same value")
 @pytest.mark.parametrize("name", MULTIVARIATE)
-def test_no_component_is_flat_or_endless_on_a_grid(name):
+def test_no_component_is_flat_or_unbounded_on_a_grid(name):
     X = np.random.default_rng(0).integers(3, size=(100, 2))
     model = ParsimoniousGaussianMixture(3, covariance_models=[name, "EII"], random_state=0).fit(X)
     values = np.linalg.eigvalsh(model.covariances_)
@@ -561,37 +562,37 @@ def test_no_component_is_flat_or_endless_on_a_grid(name):
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200, 1e308])
-def test_data_whose_squares_are_lost_are_an_error(scale):
+def test_data_whose_squares_overflow_or_underflow_raise_an_error(scale):
     X = scale * np.array([[-1.0, 0.0], [1.0, 1.0], [0.0, 0.5], [0.3, 0.3]])
     with pytest.raises(ValueError, match="change its units"):
         ParsimoniousGaussianMixture().fit(X)
 
 
-def test_identical_objects_have_identical_probabilities(iris, iris_fit):
+def test_identical_samples_have_identical_probabilities(iris, iris_fit):
     X = np.repeat(iris[0][::10], 2, axis=0)
     probabilities = iris_fit.predict_proba(X)
     np.testing.assert_array_equal(probabilities[::2], probabilities[1::2])
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
-    far = iris_fit.predict_proba(1e6 + X)
-    assert np.isfinite(far).all()
+    distant = iris_fit.predict_proba(1e6 + X)
+    assert np.isfinite(distant).all()
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ({"n_components": 0}, "n_components must be a whole number of at least 1, got 0"),
-        ({"n_components": []}, "n_components holds no number"),
+        ({"n_components": []}, "n_components is empty"),
         ({"n_components": "three"}, "n_components must be a whole number"),
         ({"n_components": 200}, "more than the 150 samples"),
         ({"covariance_models": "VVX"}, "covariance_models must be one of"),
         ({"covariance_models": ["VVV", "auto"]}, "covariance_models must be one of"),
         ({"covariance_models": "V"}, "covariance_models must be one of"),
-        ({"covariance_models": []}, "covariance_models holds no name"),
+        ({"covariance_models": []}, "covariance_models is empty"),
         ({"init": "random"}, "init must be one of"),
         ({"init": np.zeros(150)}, "init must be labels of 150 samples in 3 clusters"),
-        ({"init": np.full((150, 3), 0.5)}, "add up to one"),
+        ({"init": np.full((150, 3), 0.5)}, "sum to 1"),
         ({"init": np.full((150, 2), 0.5)}, r"got shape \(150, 2\)"),
-        ({"init": np.arange(150) % 3, "n_components": [2, 3]}, "asks for several numbers"),
+        ({"init": np.arange(150) % 3, "n_components": [2, 3]}, "contains several numbers"),
         ({"tol": -1}, "tol must be a number of"),
         ({"max_iter": 0}, "max_iter must be"),
         ({"n_init": 0}, "n_init must be"),
@@ -605,7 +606,7 @@ def test_wrong_parameters_are_named(parameters, message):
         model.fit(load_iris().data)
 
 
-def test_a_fit_that_did_not_settle_says_so(iris):
+def test_a_fit_that_did_not_converge_warns(iris):
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
         model = ParsimoniousGaussianMixture(3, covariance_models="VVV", max_iter=2, random_state=0).fit(iris[0])
     assert not model.converged_
@@ -625,7 +626,7 @@ def test_samples_come_from_the_mixture(iris_fit):
         iris_fit.sample(0)
 
 
-def test_frames_and_single_precision_are_taken(iris, iris_fit):
+def test_frames_and_single_precision_are_supported(iris, iris_fit):
     X, _ = iris
     names = ["a", "b", "c", "d"]
     for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
@@ -643,7 +644,7 @@ def test_a_pickled_mixture_predicts_the_same(iris, iris_fit):
     np.testing.assert_array_equal(copy.predict_proba(iris[0]), iris_fit.predict_proba(iris[0]))
 
 
-def test_verbose_tells_the_criterion_of_each_model(capsys):
+def test_verbose_prints_the_criterion_of_each_model(capsys):
     X = np.random.default_rng(0).standard_normal((30, 2))
     X[:, 1] = 0
     ParsimoniousGaussianMixture([1, 2], covariance_models=["EII", "VVV"], random_state=0, verbose=1).fit(X)
@@ -669,17 +670,18 @@ def with_holes(X, share, seed=0):
     return np.where(np.random.default_rng(seed).random(X.shape) < share, np.nan, X)
 
 
-def test_samples_with_gaps_have_the_density_of_what_is_there():
+def test_incomplete_samples_have_the_density_of_observed_features():
     X = load_iris().data
     model = ParsimoniousGaussianMixture(3, random_state=0).fit(X)
     holes = with_holes(X, 0.4)
     parts = []
     for row in holes:
-        there = ~np.isnan(row)
-        inside = np.ix_(there, there)
+        observed = ~np.isnan(row)
+        block = np.ix_(observed, observed)
         parts.append(
             [
-                weight * (multivariate_normal.pdf(row[there], mean[there], S[inside]) if there.any() else 1)
+                weight
+                * (multivariate_normal.pdf(row[observed], mean[observed], S[block]) if observed.any() else 1)
                 for weight, mean, S in zip(model.weights_, model.means_, model.covariances_, strict=True)
             ]
         )
@@ -691,13 +693,13 @@ def test_samples_with_gaps_have_the_density_of_what_is_there():
     np.testing.assert_array_equal(model.predict_proba(holes)[whole], model.predict_proba(X[whole]))
 
 
-def test_a_fit_to_gaps_finds_the_components_and_is_in_more_doubt():
+def test_missing_values_increase_doubt_and_keep_the_components():
     X, y = load_iris(return_X_y=True)
     order = np.random.default_rng(1).random(X.shape)
     model = ParsimoniousGaussianMixture(3, covariance_models=["EEE", "VVV"], random_state=0)
     assert get_tags(model).input_tags.allow_nan
     assert adjusted_rand_score(y, model.fit_predict(np.where(order < 0.2, np.nan, X))) > 0.7
     chances = [model.predict_proba(np.where(order < share, np.nan, X)) for share in (0, 0.2, 0.4, 0.6, 1)]
-    assert (np.diff([one.max(axis=1).mean() for one in chances]) < 0).all()
+    assert (np.diff([probabilities.max(axis=1).mean() for probabilities in chances]) < 0).all()
     with pytest.raises(ValueError, match="NaN only in 1 of 4 features"):
         model.fit(np.where(np.arange(4) == 2, np.nan, X))

@@ -1,4 +1,4 @@
-"""Numbers of clusters and other parameters, chosen over samples of the data."""
+"""Selection of numbers of clusters and other parameters on subsamples."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from evlearn.cluster import BPEC, ECM, EVCLUS, BootClus, EKNNClus, delta_bel
+from evlearn.cluster import BPEC, ECM, EVCLUS, BootClus, EKNNClus, belief_peaks
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
 from evlearn.mixture import ParsimoniousGaussianMixture
@@ -28,10 +28,10 @@ def fourclass():
 
 
 @pytest.fixture(scope="module")
-def apart():
-    """Four clusters that nobody can miss."""
+def separated():
+    """Return data with 4 well-separated clusters."""
     random = np.random.RandomState(0)
-    return np.vstack([random.normal(centre, 0.3, size=(40, 2)) for centre in ((0, 0), (9, 0), (0, 9), (9, 9))])
+    return np.vstack([random.normal(center, 0.3, size=(40, 2)) for center in ((0, 0), (9, 0), (0, 9), (9, 9))])
 
 
 def table(reference_file, name, n_columns):
@@ -47,7 +47,7 @@ def test_the_default_finds_the_four_clusters_of_fourclass_with_every_seed(refere
 
 
 @pytest.mark.slow
-def test_the_default_finds_two_or_three_clusters_in_iris_with_every_seed():
+def test_the_default_finds_2_or_3_clusters_in_iris():
     X = load_iris().data
     assert {select_n_clusters(ECM(), X, random_state=seed).best for seed in range(5)} <= {2, 3}
 
@@ -65,15 +65,15 @@ def test_the_default_finds_the_fifteen_clusters_of_s2(reference_file):
     assert selection.confidence > 0.5
 
 
-def test_samples_agree_where_clusters_stand_apart_and_disagree_where_there_are_none(apart):
+def test_votes_agree_for_separated_clusters_and_disagree_for_noise(separated):
     noise = np.random.RandomState(0).uniform(size=(300, 2))
-    sure, unsure = (select_n_clusters(ECM(), X, random_state=0) for X in (apart, noise))
+    sure, unsure = (select_n_clusters(ECM(), X, random_state=0) for X in (separated, noise))
     assert (sure.best, sure.confidence) == (4, 1.0)
     assert unsure.confidence < 0.5
 
 
-def test_where_six_votes_in_ten_agree_the_number_is_right_and_where_it_is_wrong_fewer_agree(reference_file):
-    for name, n_columns, n_classes, right in (
+def test_numbers_with_at_least_60_percent_of_votes_are_correct(reference_file):
+    for name, n_columns, n_classes, is_reliable in (
         ("wine", 13, 3, True),
         ("wdbc", 30, 2, True),
         ("r15", 2, 15, False),
@@ -84,8 +84,8 @@ def test_where_six_votes_in_ten_agree_the_number_is_right_and_where_it_is_wrong_
         X = table(reference_file, name, n_columns)
         X = X if n_columns == 2 else StandardScaler().fit_transform(X)  # features of different units
         selection = select_n_clusters(ECM(), X, range(2, 21), random_state=0)
-        assert (selection.best == n_classes) == right, name
-        assert (selection.confidence >= 0.6) == right, name
+        assert (selection.best == n_classes) == is_reliable, name
+        assert (selection.confidence >= 0.6) == is_reliable, name
 
 
 # Criteria
@@ -94,33 +94,35 @@ def test_where_six_votes_in_ten_agree_the_number_is_right_and_where_it_is_wrong_
 @pytest.mark.parametrize(
     "criterion", [pytest.param(name, marks=[] if name == "stability" else pytest.mark.slow) for name in CRITERIA]
 )
-def test_every_criterion_sees_clusters_that_stand_apart(apart, criterion):
-    # A stress needs pairs that are far apart in every cluster number, so d0 is given.
+def test_all_criteria_find_separated_clusters(separated, criterion):
+    # The stress requires distant pairs for all numbers of clusters, so d0 is fixed.
     model = EVCLUS(d0=9.0)
-    selection = select_n_clusters(model, apart, range(2, 7), criterion=criterion, n_repeats=3, random_state=0)
+    selection = select_n_clusters(model, separated, range(2, 7), criterion=criterion, n_repeats=3, random_state=0)
     assert selection.best == 4, str(selection)
 
 
 def test_nonspecificity_of_fourclass_is_that_of_the_specification(reference_file):
     X = table(reference_file, "fourclass", 2)
     model = ECM(alpha=2, delta=20**0.5, n_init=20, random_state=0, focal_sets="full", beta=2, init="k-means++")
-    said = select_n_clusters(model, X, range(2, 7), criterion="nonspecificity", n_repeats=1, sample_size=1.0)
-    np.testing.assert_allclose(said.curve, [0.2475, 0.2358, 0.2285, 0.2626, 0.3092], atol=1e-3)
-    assert said.best == 4
+    selection = select_n_clusters(model, X, range(2, 7), criterion="nonspecificity", n_repeats=1, sample_size=1.0)
+    np.testing.assert_allclose(selection.curve, [0.2475, 0.2358, 0.2285, 0.2626, 0.3092], atol=1e-3)
+    assert selection.best == 4
 
 
-def test_peaks_of_all_objects_are_those_of_the_graph(fourclass):
-    said = select_n_clusters(ECM(), fourclass, range(1, 11), criterion="peaks", n_repeats=1, sample_size=1.0)
-    graph = delta_bel(fourclass)
-    np.testing.assert_array_equal(said.curves[0], graph.gaps[:10])
-    assert said.best == len(graph.peaks())
+def test_peaks_of_all_samples_are_those_of_the_graph(fourclass):
+    selection = select_n_clusters(ECM(), fourclass, range(1, 11), criterion="peaks", n_repeats=1, sample_size=1.0)
+    graph = belief_peaks(fourclass)
+    np.testing.assert_array_equal(selection.curves[0], graph.gaps[:10])
+    assert selection.best == len(graph.peaks())
 
 
-def test_eknnclus_is_asked_with_its_own_parameters(fourclass):
+def test_eknnclus_uses_its_own_parameters(fourclass):
     model = EKNNClus(n_neighbors=20, q=0.5)
-    said = select_n_clusters(model, fourclass, range(1, 41), criterion="eknnclus", n_repeats=2, random_state=0)
+    selection = select_n_clusters(
+        model, fourclass, range(1, 41), criterion="eknnclus", n_repeats=2, random_state=0
+    )
     other = select_n_clusters(ECM(), fourclass, range(1, 41), criterion="eknnclus", n_repeats=2, random_state=0)
-    assert all(more > fewer for more, fewer in zip(said.choices, other.choices, strict=True))
+    assert all(first > second for first, second in zip(selection.choices, other.choices, strict=True))
 
 
 def test_bic_is_that_of_the_mixture_and_needs_no_bootstrap():
@@ -130,17 +132,17 @@ def test_bic_is_that_of_the_mixture_and_needs_no_bootstrap():
         ParsimoniousGaussianMixture(covariance_models="VEV", random_state=0),
         BootClus(covariance_models="VEV", n_bootstrap=10**6, random_state=0),
     ):
-        said = select_n_clusters(model, X, range(1, 4), criterion="bic", n_repeats=1, sample_size=1.0)
-        np.testing.assert_allclose(said.curve, mixture.bic_table_[0], rtol=1e-6)
-        assert said.best == 2
-        assert said.name == "n_components"
-    said = select_n_clusters(
+        selection = select_n_clusters(model, X, range(1, 4), criterion="bic", n_repeats=1, sample_size=1.0)
+        np.testing.assert_allclose(selection.curve, mixture.bic_table_[0], rtol=1e-6)
+        assert selection.best == 2
+        assert selection.name == "n_components"
+    selection = select_n_clusters(
         GaussianMixture(random_state=0), X, range(1, 5), criterion="bic", n_repeats=1, sample_size=1.0
     )
-    assert said.best == 2
+    assert selection.best == 2
 
 
-def test_held_out_stress_is_that_of_pairs_the_fit_has_not_seen():
+def test_held_out_stress_uses_pairs_outside_the_subsample():
     X = make_fourclass(120, random_state=1)[0]
     D = pairwise_distances(X)
     kwargs = {"criterion": "stress", "n_repeats": 2, "random_state": 0, "sample_size": 80}
@@ -150,18 +152,22 @@ def test_held_out_stress_is_that_of_pairs_the_fit_has_not_seen():
         for metric, data in (("euclidean", X), ("precomputed", D))
     )
     np.testing.assert_allclose(rows.curves, matrix.curves, rtol=1e-6)
-    # What is left out may be anything: the fits, and so the suggested masses of the others, stay as they are.
-    seen = select_n_clusters(EVCLUS(d0=5.0, random_state=0), X, range(2, 5), criterion="objective", n_repeats=1)
-    assert (rows.curve > seen.curve).all()
+    # The fits do not depend on the samples outside the subsamples.
+    training = select_n_clusters(
+        EVCLUS(d0=5.0, random_state=0), X, range(2, 5), criterion="objective", n_repeats=1
+    )
+    assert (rows.curve > training.curve).all()
 
 
 @pytest.mark.slow
-def test_clusterers_of_scikit_learn_can_be_asked_where_labels_are_enough(apart):
+def test_scikit_learn_clusterers_support_criteria_of_labels(separated):
     for model in (KMeans(n_init=3), AgglomerativeClustering()):
         for criterion in ("auto", "stability", "silhouette", "peaks"):
-            said = select_n_clusters(model, apart, range(2, 7), criterion=criterion, n_repeats=3, random_state=0)
-            assert said.best == 4, (model, criterion)
-    D = pairwise_distances(apart)
+            selection = select_n_clusters(
+                model, separated, range(2, 7), criterion=criterion, n_repeats=3, random_state=0
+            )
+            assert selection.best == 4, (model, criterion)
+    D = pairwise_distances(separated)
     model = AgglomerativeClustering(metric="precomputed", linkage="average")
     for criterion in ("auto", "stability", "silhouette"):
         assert select_n_clusters(model, D, criterion=criterion, n_repeats=2, random_state=0).best == 4, criterion
@@ -172,16 +178,16 @@ def test_clusterers_of_scikit_learn_can_be_asked_where_labels_are_enough(apart):
     [
         ("nonspecificity", r"needs an estimator with credal_partition_ after its fit, got KMeans.*stability"),
         ("objective", "needs an estimator with objective_"),
-        ("bic", "needs an estimator with bic .* give a mixture or BootClus"),
+        ("bic", "needs an estimator with bic .* use a mixture or BootClus"),
         (
             "stress",
-            r"criterion=\"stress\" is that of EVCLUS, got KMeans\(\); give EVCLUS, or use criterion=\"stability\"",
+            r"criterion=\"stress\" requires EVCLUS, got KMeans\(\); use EVCLUS, or use criterion=\"stability\"",
         ),
     ],
 )
-def test_an_error_says_where_a_criterion_does_not_allow_a_clusterer(apart, criterion, message):
+def test_unsupported_clusterers_raise_an_error(separated, criterion, message):
     with pytest.raises(ValueError, match=message):
-        select_n_clusters(KMeans(), apart, range(2, 5), criterion=criterion, n_repeats=1)
+        select_n_clusters(KMeans(), separated, range(2, 5), criterion=criterion, n_repeats=1)
 
 
 # Samples
@@ -190,7 +196,7 @@ def test_an_error_says_where_a_criterion_does_not_allow_a_clusterer(apart, crite
 @pytest.mark.slow
 def test_the_result_does_not_depend_on_the_workers(fourclass):
     for criterion in ("auto", "stability"):
-        one, two = (
+        sequential, parallel = (
             select_n_clusters(
                 ECM(n_init=1),
                 fourclass,
@@ -202,7 +208,7 @@ def test_the_result_does_not_depend_on_the_workers(fourclass):
             )
             for n_jobs in (1, 2)
         )
-        np.testing.assert_array_equal(one.curves, two.curves)
+        np.testing.assert_array_equal(sequential.curves, parallel.curves)
 
 
 def test_a_seed_repeats_the_result_and_another_changes_it(fourclass):
@@ -229,11 +235,11 @@ def test_frames_lists_and_pipelines_are_read(fourclass):
     kwargs = {"criterion": "nonspecificity", "n_repeats": 2, "random_state": 0}
     plain = select_n_clusters(ECM(), StandardScaler().fit_transform(fourclass), [2, 3], **kwargs)
     for X in (frame, fourclass.tolist()):
-        said = select_n_clusters(make_pipeline(StandardScaler(), ECM()), X, [2, 3], **kwargs)
-        np.testing.assert_allclose(said.curves, plain.curves, rtol=1e-6)
+        selection = select_n_clusters(make_pipeline(StandardScaler(), ECM()), X, [2, 3], **kwargs)
+        np.testing.assert_allclose(selection.curves, plain.curves, rtol=1e-6)
 
 
-def test_constraints_reach_the_fit_of_all_objects_and_no_sample(fourclass):
+def test_constraints_require_fits_to_all_samples(fourclass):
     constraints = PairwiseConstraints([(0, 1)], [(0, 399)])
     kwargs = {"criterion": "objective", "n_repeats": 1, "fit_params": {"constraints": constraints}}
     model = EVCLUS(random_state=0, max_iter=3, tol=1.0)
@@ -244,24 +250,24 @@ def test_constraints_reach_the_fit_of_all_objects_and_no_sample(fourclass):
         select_n_clusters(model, fourclass, [2, 3, 4], **kwargs)
 
 
-def test_an_interruption_keeps_what_is_complete(fourclass, monkeypatch):
-    done = []
+def test_an_interruption_keeps_completed_subsamples(fourclass, monkeypatch):
+    seeds = []
 
     def interrupted_peaks(sample, numbers):
-        if len(done) == 3:
+        if len(seeds) == 3:
             raise KeyboardInterrupt
-        done.append(sample.seed)
+        seeds.append(sample.seed)
         return np.arange(len(numbers), dtype=float)
 
-    found = module.CRITERIA["peaks"]
-    monkeypatch.setitem(module.CRITERIA, "peaks", type(found)("gap", "largest", 1, at_once=interrupted_peaks))
+    criterion = module.CRITERIA["peaks"]
+    monkeypatch.setitem(module.CRITERIA, "peaks", type(criterion)("gap", "largest", 1, at_once=interrupted_peaks))
     with pytest.warns(ConvergenceWarning, match="interrupted"):
-        said = select_n_clusters(ECM(), fourclass, [2, 3, 4], criterion="peaks", random_state=0)
-    assert len(said.curves) == 3
-    assert said.best == 4
+        selection = select_n_clusters(ECM(), fourclass, [2, 3, 4], criterion="peaks", random_state=0)
+    assert len(selection.curves) == 3
+    assert selection.best == 4
 
 
-def test_progress_is_told(fourclass, capsys):
+def test_progress_is_printed(fourclass, capsys):
     select_n_clusters(ECM(), fourclass, criterion="peaks", n_repeats=2, verbose=1)
     assert capsys.readouterr().out.splitlines()[-1] == "select n_clusters task    2 of 2"
 
@@ -269,19 +275,19 @@ def test_progress_is_told(fourclass, capsys):
 # Other parameters
 
 
-def test_a_scan_over_another_parameter_is_the_same_mechanism(fourclass):
+def test_other_parameters_are_selected_by_the_same_procedure(fourclass):
     model = ECM(n_clusters=4, random_state=0)
-    said = select_parameter(model, fourclass, "delta", [8.0, 2.0, 4.0], n_repeats=1, sample_size=1.0)
+    selection = select_parameter(model, fourclass, "delta", [8.0, 2.0, 4.0], n_repeats=1, sample_size=1.0)
     expected = [
         ECM(n_clusters=4, delta=delta, random_state=0).fit(fourclass).credal_partition_.nonspecificity()
         for delta in (2.0, 4.0, 8.0)
     ]
-    np.testing.assert_array_equal(said.values, [2.0, 4.0, 8.0])
-    np.testing.assert_array_equal(said.curve, expected)
-    assert said.best == [2.0, 4.0, 8.0][int(np.argmin(expected))]
+    np.testing.assert_array_equal(selection.values, [2.0, 4.0, 8.0])
+    np.testing.assert_array_equal(selection.curve, expected)
+    assert selection.best == [2.0, 4.0, 8.0][int(np.argmin(expected))]
     numbers = select_parameter(ECM(), fourclass, "n_clusters", range(2, 8), criterion="auto", random_state=0)
-    same = select_n_clusters(ECM(), fourclass, range(2, 8), random_state=0)
-    np.testing.assert_array_equal(numbers.curves, same.curves)
+    reference = select_n_clusters(ECM(), fourclass, range(2, 8), random_state=0)
+    np.testing.assert_array_equal(numbers.curves, reference.curves)
 
 
 # The result
@@ -289,13 +295,13 @@ def test_a_scan_over_another_parameter_is_the_same_mechanism(fourclass):
 
 @given(st.lists(st.lists(st.floats(-9, 9), min_size=4, max_size=4), min_size=1, max_size=6))
 def test_the_best_value_has_the_most_votes_and_shares_add_up_to_one(curves):
-    said = ParameterSelection("n_clusters", np.arange(2, 6), np.array(curves), "x", "smallest")
-    assert said.votes.sum() == len(curves)
-    assert said.shares.sum() == pytest.approx(1.0)
-    assert said.choices.count(said.best) == said.votes.max()
-    assert said.confidence == said.votes.max() / len(curves)
-    np.testing.assert_allclose(said.curve, np.mean(curves, axis=0), atol=1e-12)
-    np.testing.assert_allclose(said.spread, np.std(curves, axis=0), atol=1e-7)
+    selection = ParameterSelection("n_clusters", np.arange(2, 6), np.array(curves), "x", "smallest")
+    assert selection.votes.sum() == len(curves)
+    assert selection.shares.sum() == pytest.approx(1.0)
+    assert selection.choices.count(selection.best) == selection.votes.max()
+    assert selection.confidence == selection.votes.max() / len(curves)
+    np.testing.assert_allclose(selection.curve, np.mean(curves, axis=0), atol=1e-12)
+    np.testing.assert_allclose(selection.spread, np.std(curves, axis=0), atol=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -308,60 +314,70 @@ def test_the_best_value_has_the_most_votes_and_shares_add_up_to_one(curves):
     ],
 )
 def test_an_elbow_is_what_is_farthest_below_the_line_from_the_first_to_the_last(curve, elbow):
-    said = ParameterSelection("n_clusters", np.arange(2, 6), np.array([curve]), "x", "elbow")
-    assert said.choices == [elbow]
+    selection = ParameterSelection("n_clusters", np.arange(2, 6), np.array([curve]), "x", "elbow")
+    assert selection.choices == [elbow]
 
 
-def test_samples_that_choose_nothing_count_against_the_suggestion():
+def test_subsamples_without_a_vote_count_against_the_suggestion():
     curves = np.array([[0, 1.0, 0], [np.nan] * 3, [0, 1.0, 0], [1.0, 0, 0]])
-    said = ParameterSelection("n_clusters", np.arange(2, 5), curves, "share of votes", "largest")
-    assert said.choices == [3, None, 3, 2]
-    assert (said.best, said.confidence) == (3, 0.5)
-    assert repr(said) == "ParameterSelection(n_clusters=3, chosen by 2 of 4, criterion='share of votes')"
-    np.testing.assert_array_equal(said.curve, said.shares)
-    np.testing.assert_array_equal(said.curve, [0.25, 0.5, 0.0])
-    np.testing.assert_allclose(said.spread**2, said.shares * (1 - said.shares))
-    assert "0.5   2 of 4   <- suggested" in str(said)
-    assert str(said).splitlines()[-1].split() == ["none", "of", "them", "1", "of", "4"]
-    assert "±" not in str(said)
-    nothing = ParameterSelection("n_clusters", np.arange(2, 5), curves[1:2], "share of votes", "largest")
-    assert (nothing.best, nothing.confidence) == (None, 0)
-    np.testing.assert_array_equal(nothing.curve, [0, 0, 0])
+    selection = ParameterSelection("n_clusters", np.arange(2, 5), curves, "share of votes", "largest")
+    assert selection.choices == [3, None, 3, 2]
+    assert (selection.best, selection.confidence) == (3, 0.5)
+    assert repr(selection) == "ParameterSelection(n_clusters=3, chosen by 2 of 4, criterion='share of votes')"
+    np.testing.assert_array_equal(selection.curve, selection.shares)
+    np.testing.assert_array_equal(selection.curve, [0.25, 0.5, 0.0])
+    np.testing.assert_allclose(selection.spread**2, selection.shares * (1 - selection.shares))
+    assert "0.5   2 of 4   <- suggested" in str(selection)
+    assert str(selection).splitlines()[-1].split() == ["none", "of", "them", "1", "of", "4"]
+    assert "±" not in str(selection)
+    no_votes = ParameterSelection("n_clusters", np.arange(2, 5), curves[1:2], "share of votes", "largest")
+    assert (no_votes.best, no_votes.confidence) == (None, 0)
+    np.testing.assert_array_equal(no_votes.curve, [0, 0, 0])
 
 
-def voted(*votes, name="n_clusters"):
-    """Return a selection with these numbers of votes for 2, 3, ..., and the last one for none of them."""
+def make_selection(*votes, name="n_clusters"):
+    """Return a selection with these numbers of votes for 2, 3, ...; the last number is that of no votes."""
     places = np.repeat(np.arange(len(votes)), votes)
     curves = np.where((places < len(votes) - 1)[:, None], places[:, None] == np.arange(len(votes) - 1), np.nan)
     return ParameterSelection(name, np.arange(2, len(votes) + 1), curves, "share of votes", "largest")
 
 
 def test_a_weak_vote_is_the_first_line_of_the_text():
-    # Job 1 of a reviewer: 4 clusters with 0.325 of the votes, where there are 5.
-    weak = voted(2, 1, 13, 4, 20)
+    # 4 clusters with 32.5 % of the votes, for data with 5 clusters.
+    weak = make_selection(2, 1, 13, 4, 20)
     assert str(weak).splitlines()[0] == (
         "Warning: The number of clusters is uncertain: 4 got 32 %, 5 got 10 %, 2 got 5 % of the votes. Compare "
         "the results of these values, and choose one by what you know about the data."
     )
-    assert voted(1, 23, 16).problems[0].startswith("The number of clusters is uncertain: 3 got 57 %, 2 got 2 % of")
-    assert "3 got 40 % of the votes. Compare it with other values, and choose" in voted(0, 4, 6).problems[0]
-    assert voted(1, 2, 2, name="q").problems[0].startswith("The choice of q is uncertain: 3 got 40 %, 2 got 20 %")
-    assert voted(0, 0, 5).problems == (
+    assert (
+        make_selection(1, 23, 16)
+        .problems[0]
+        .startswith("The number of clusters is uncertain: 3 got 57 %, 2 got 2 % of")
+    )
+    assert (
+        "3 got 40 % of the votes. Compare it with other values, and choose" in make_selection(0, 4, 6).problems[0]
+    )
+    assert (
+        make_selection(1, 2, 2, name="q")
+        .problems[0]
+        .startswith("The choice of q is uncertain: 3 got 40 %, 2 got 20 %")
+    )
+    assert make_selection(0, 0, 5).problems == (
         "The number of clusters is unknown: no subsample chose one. Try other values, or choose one yourself.",
     )
-    strong = voted(3, 6, 1)
+    strong = make_selection(3, 6, 1)
     assert strong.problems == ()
     assert str(strong).split()[0] == "n_clusters"
 
 
-def test_a_method_that_finds_none_of_the_numbers_lowers_every_share():
-    # Six clusters in a row of which the two voters are asked whether they are two or three.
+def test_subsamples_without_a_vote_lower_all_shares():
+    # 6 clusters in a row, with only 2 and 3 as candidate numbers.
     X = np.random.default_rng(0).normal(size=(180, 2)) * 0.1 + np.repeat(np.arange(6), 30)[:, None]
-    said = select_n_clusters(ECM(), X, [2, 3], n_repeats=2, random_state=0)
-    assert said.votes.sum() < len(said.curves)
-    np.testing.assert_array_equal(said.curve, said.shares)
-    assert said.confidence == said.curve.max()
-    assert "none of them" in str(said)
+    selection = select_n_clusters(ECM(), X, [2, 3], n_repeats=2, random_state=0)
+    assert selection.votes.sum() < len(selection.curves)
+    np.testing.assert_array_equal(selection.curve, selection.shares)
+    assert selection.confidence == selection.curve.max()
+    assert "none of them" in str(selection)
 
 
 # Errors
@@ -375,24 +391,27 @@ def test_a_method_that_finds_none_of_the_numbers_lowers_every_share():
         ({"n_clusters": 4}, r"n_clusters must be the numbers to compare, got 4; give several whole numbers"),
         ({"n_clusters": [2, 2]}, r"n_clusters must be different numbers, got \[2, 2\]"),
         ({"n_clusters": [1, 2], "criterion": "silhouette"}, "at least 2, got 1"),
-        ({"n_clusters": [2, 3], "criterion": "objective"}, r"at least three .* got \[2, 3\]"),
+        ({"n_clusters": [2, 3], "criterion": "objective"}, r"at least 3 .* got \[2, 3\]"),
         ({"sample_size": 1.5}, "sample_size must be a number above 0 and at most 1, got 1.5"),
         ({"sample_size": 1}, "sample_size must be .* at least 2, got 1"),
-        ({"sample_size": 1.0, "criterion": "stress"}, "needs samples that are left out .* sample_size below 1.0"),
+        (
+            {"sample_size": 1.0, "criterion": "stress"},
+            "requires samples outside the subsamples; use a sample_size below 1.0",
+        ),
         ({"estimator": ECM}, r"estimator must be an estimator such as ECM\(\)"),
         ({"estimator": EKNNClus(), "criterion": "stability"}, "must have a parameter n_clusters, got EKNNClus"),
         ({"estimator": BPEC(min_bel=0.5), "criterion": "stability"}, "could not be fitted with n_clusters=2"),
-        ({"X": "rows.parquet"}, "X is str, of which no subsample can be drawn; give sample_size=1.0"),
+        ({"X": "rows.parquet"}, "X is str, from which no subsample can be drawn; set sample_size=1.0"),
     ],
 )
 def test_errors_name_the_parameter_and_its_value(fourclass, arguments, message):
-    given_ = {"estimator": EVCLUS(), "X": fourclass[:60], **arguments}
+    inputs = {"estimator": EVCLUS(), "X": fourclass[:60], **arguments}
     with pytest.raises(ValueError, match=message):
-        select_n_clusters(given_.pop("estimator"), given_.pop("X"), **given_)
+        select_n_clusters(inputs.pop("estimator"), inputs.pop("X"), **inputs)
 
 
-def test_what_counts_clusters_says_nothing_about_other_parameters(fourclass):
-    with pytest.raises(ValueError, match="criterion='peaks' counts clusters and says nothing about delta"):
+def test_criteria_of_cluster_numbers_do_not_support_other_parameters(fourclass):
+    with pytest.raises(ValueError, match="criterion='peaks' counts clusters and does not depend on delta"):
         select_parameter(ECM(), fourclass, "delta", [1.0, 2.0], criterion="peaks")
     with pytest.raises(ValueError, match=r"estimator must be an estimator such as ECM\(\)"):
         select_parameter(ECM, fourclass, "delta", [1.0, 2.0])
@@ -402,26 +421,28 @@ def test_what_counts_clusters_says_nothing_about_other_parameters(fourclass):
         select_parameter(ECM(), fourclass, "delta", ["x"])
 
 
-# Answers that say nothing
+# Results without information
 
 
-def test_partitions_that_are_always_alike_are_not_stable(apart):
+def test_partitions_that_are_always_alike_are_not_stable(separated):
     model = DBSCAN()
-    selection = select_parameter(model, apart, "eps", [1e-9, 1.0, 100.0], criterion="stability", random_state=0)
+    selection = select_parameter(
+        model, separated, "eps", [1e-9, 1.0, 100.0], criterion="stability", random_state=0
+    )
     assert selection.best == 1.0
     assert np.isnan(selection.curves[:, [0, 2]]).all()
-    alone = select_n_clusters(ECM(), apart[::16], [3], criterion="stability", sample_size=3, random_state=0)
-    assert alone.best is None
+    single = select_n_clusters(ECM(), separated[::16], [3], criterion="stability", sample_size=3, random_state=0)
+    assert single.best is None
 
 
-def test_objects_in_one_place_suggest_no_number():
+def test_identical_samples_suggest_no_number():
     assert select_n_clusters(ECM(), np.ones((30, 2)), [2, 3, 4], random_state=0).best is None
 
 
 @pytest.mark.parametrize("name", ["masses.npy", "masses.parquet"])
-def test_a_search_does_not_write_to_the_files_of_the_user(name, apart, tmp_path):
+def test_a_search_does_not_write_to_the_files_of_the_user(name, separated, tmp_path):
     path = tmp_path / name
-    model = ECM(masses_file=path, checkpoint=tmp_path / "state.npz")
-    selection = select_n_clusters(model, apart, [3, 4], criterion="stability", n_repeats=2, random_state=0)
+    model = ECM(store_masses=path, checkpoint=tmp_path / "state.npz")
+    selection = select_n_clusters(model, separated, [3, 4], criterion="stability", n_repeats=2, random_state=0)
     assert selection.best == 4
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Without torch there is nothing to test here."""
+"""Collection of tests only if torch is installed."""
 
 import importlib.util
 

@@ -1,4 +1,4 @@
-"""The quick version of ``python -m benchmarks.studies.peers.nn_constraints``: constraints on Iris, two draws."""
+"""Tests of the quick ``python -m benchmarks.studies.peers.nn_constraints``: constraints on Iris, 2 draws."""
 
 import pytest
 
@@ -11,11 +11,11 @@ pytestmark = [pytest.mark.long, pytest.mark.xdist_group("cells of constraints")]
 
 @pytest.fixture(scope="module")
 def cells():
-    return {(one["n_constraints"], one["method"]): one for one in nn_constraints.quick()[0]}
+    return {(entry["n_constraints"], entry["method"]): entry for entry in nn_constraints.quick()[0]}
 
 
 @pytest.mark.parametrize("method", ["EVCLUS", "NN-EVCLUS", "CECM", "EVCLUS+PCCA", "NN-EVCLUS+PCCA", "CECM+PCCA"])
-def test_two_hundred_constraints_are_better_than_fifty(cells, method):
+def test_200_constraints_are_better_than_50(cells, method):
     assert cells[200, method]["ari"] > cells[50, method]["ari"]
     assert cells[200, method]["ari"] > 0.88
 

@@ -1,4 +1,4 @@
-"""The terms of the loss: what they say, and that their gradients are theirs."""
+"""Tests of the terms of the loss and of their gradients."""
 
 import numpy as np
 import pytest
@@ -10,10 +10,10 @@ from evlearn.belief import FocalSets
 from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.neural.losses import Losses
 from evlearn.neural.network import LINKS, EvidentialNetwork, OutlierLink, layers
-from evlearn.neural.objects import exponential_targets
+from evlearn.neural.training_samples import exponential_targets
 
 SETS = FocalSets.pairs(3)
-LIKE = torch.zeros((), dtype=torch.float64)
+REFERENCE = torch.zeros((), dtype=torch.float64)
 
 
 def make(link, seed=0):
@@ -27,13 +27,13 @@ def terms(seed=0):
     targets = torch.from_numpy(random.uniform(size=(9, 9)))
     partners = torch.from_numpy(random.randint(9, size=(9, 4)))
     clusters = torch.from_numpy(random.randint(3, size=9))
-    must = torch.from_numpy(random.uniform(size=9) < 0.5)
-    losses = Losses.of(SETS, LIKE, xi=0.7, label_weight=0.3, l2=0.4)
+    is_must_link = torch.from_numpy(random.uniform(size=9) < 0.5)
+    losses = Losses.of(SETS, REFERENCE, constraint_weight=0.7, label_weight=0.3, l2=0.4)
     return {
         "all pairs": lambda m, n: losses.all_pairs(m, targets),
-        "some pairs": lambda m, n: losses.some_pairs(m, partners, targets[:, :4]),
+        "some pairs": lambda m, n: losses.partner_pairs(m, partners, targets[:, :4]),
         "weighted pairs": lambda m, n: losses.weighted_pairs(m, targets, targets / targets.sum()),
-        "constraints": lambda m, n: losses.constraints(m, m.flip(0), must),
+        "constraints": lambda m, n: losses.constraints(m, m.flip(0), is_must_link),
         "labels": lambda m, n: losses.labels(m, clusters),
         "weights": lambda m, n: losses.weights(n.body),
     }
@@ -52,7 +52,7 @@ def test_gradients_are_those_of_finite_differences(name, link):
     loss().backward()
     step = 1e-6
     for weights in network.parameters():
-        found = torch.zeros_like(weights) if weights.grad is None else weights.grad
+        gradient = torch.zeros_like(weights) if weights.grad is None else weights.grad
         flat = weights.data.view(-1)
         for k in range(0, len(flat), 7):
             values = []
@@ -60,7 +60,7 @@ def test_gradients_are_those_of_finite_differences(name, link):
                 flat[k] += sign * step
                 values.append(loss().item())
                 flat[k] -= sign * step
-            assert (values[0] - values[1]) / (2 * step) == pytest.approx(found.view(-1)[k].item(), abs=1e-7)
+            assert (values[0] - values[1]) / (2 * step) == pytest.approx(gradient.view(-1)[k].item(), abs=1e-7)
 
 
 @given(st.integers(0, 2**31 - 1))
@@ -70,33 +70,43 @@ def test_weights_that_count_pairs_are_the_same_as_a_list_of_pairs(seed):
     masses = torch.from_numpy(random.dirichlet(np.ones(len(SETS)), size=7))
     targets = torch.from_numpy(random.uniform(size=(7, 7)))
     partners = torch.from_numpy(random.randint(7, size=(7, 3)))
-    losses = Losses.of(SETS, LIKE)
+    losses = Losses.of(SETS, REFERENCE)
     counts = torch.zeros(7, 7, dtype=torch.float64).scatter_add_(
         1, partners, torch.ones(7, 3, dtype=torch.float64)
     )
-    some = losses.some_pairs(masses, partners, targets.gather(1, partners))
-    assert losses.weighted_pairs(masses, targets, counts / 21).item() == pytest.approx(some.item(), rel=1e-12)
-    everybody = torch.tensor([[j for j in range(7) if j != i] for i in range(7)])
-    whole = losses.some_pairs(masses, everybody, targets.gather(1, everybody))
+    expected = losses.partner_pairs(masses, partners, targets.gather(1, partners))
+    assert losses.weighted_pairs(masses, targets, counts / 21).item() == pytest.approx(expected.item(), rel=1e-12)
+    all_partners = torch.tensor([[j for j in range(7) if j != i] for i in range(7)])
+    whole = losses.partner_pairs(masses, all_partners, targets.gather(1, all_partners))
     assert losses.all_pairs(masses, targets).item() == pytest.approx(whole.item(), rel=1e-12)
 
 
 @given(st.integers(0, 2**31 - 1))
 @settings(max_examples=25, deadline=None)
 def test_penalties_are_those_of_plausibilities(seed):
-    """Equations 16 to 18 of the paper, pair by pair."""
+    """Check Equations 16 to 18 of the paper for each pair."""
     random = np.random.RandomState(seed)
     m = random.dirichlet(np.ones(len(SETS)), size=6)
     must = random.uniform(size=6) < 0.5
     first, second = m, m[::-1]
-    same = 1 - np.einsum("ij,jk,ik->i", first, SETS.conflict_matrix, second)
+    pl_same = 1 - np.einsum("ij,jk,ik->i", first, SETS.conflict_matrix, second)
     single = SETS.singleton_positions
     empty = first[:, 0], second[:, 0]
-    other = 1 - empty[0] - empty[1] + empty[0] * empty[1] - (first[:, single] * second[:, single]).sum(axis=1)
-    expected = 0.7 / 12 * np.where(must, other + 1 - same, same + 1 - other).sum()
-    losses = Losses.of(SETS, LIKE, xi=0.7)
-    found = losses.constraints(torch.from_numpy(first), torch.from_numpy(second.copy()), torch.from_numpy(must))
-    assert found.item() == pytest.approx(expected, rel=1e-12)
+    pl_different = (
+        1 - empty[0] - empty[1] + empty[0] * empty[1] - (first[:, single] * second[:, single]).sum(axis=1)
+    )
+    expected = (
+        0.7
+        / 12
+        * np.where(
+            must,
+            pl_different + 1 - pl_same,
+            pl_same + 1 - pl_different,
+        ).sum()
+    )
+    losses = Losses.of(SETS, REFERENCE, constraint_weight=0.7)
+    penalty = losses.constraints(torch.from_numpy(first), torch.from_numpy(second.copy()), torch.from_numpy(must))
+    assert penalty.item() == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -113,18 +123,18 @@ def test_mass_goes_to_the_empty_set_where_scores_are_low(link):
 
 @given(st.integers(0, 2**31 - 1), st.floats(-6, 6), st.sampled_from([0.0, 0.8]))
 @settings(max_examples=25, deadline=None)
-def test_targets_are_those_of_evclus_wherever_the_data_are(seed, where, near):
+def test_targets_are_those_of_evclus_wherever_the_data_are(seed, exponent, d1):
     X = np.random.RandomState(seed).normal(size=(8, 3))
-    expected = Transform("exponential", 1.7, near=near)(np.linalg.norm(X[:, None] - X[None], axis=2))
-    moved = X + 10.0**where
-    targets = exponential_targets(torch.from_numpy((moved - moved.mean(axis=0)) / 1.7), near / 1.7)
+    expected = Transform("exponential", 1.7, d1=d1)(np.linalg.norm(X[:, None] - X[None], axis=2))
+    translated = X + 10.0**exponent
+    targets = exponential_targets(torch.from_numpy((translated - translated.mean(axis=0)) / 1.7), d1 / 1.7)
     np.testing.assert_allclose(targets, expected, rtol=0, atol=1e-8)
 
 
 def test_targets_of_rows_far_away_are_those_of_evclus():
     X = np.random.RandomState(0).normal(size=(8, 3))
     X[0] += 100
-    expected = Transform("exponential", 1.7, near=0.8)(np.linalg.norm(X[:, None] - X[None], axis=2))
+    expected = Transform("exponential", 1.7, d1=0.8)(np.linalg.norm(X[:, None] - X[None], axis=2))
     np.testing.assert_allclose(exponential_targets(torch.from_numpy(X / 1.7), 0.8 / 1.7), expected, atol=1e-12)
 
 
@@ -133,7 +143,7 @@ def test_shares_of_all_pairs_add_up_and_leave_out_each_object_with_itself(cuts):
     random = np.random.RandomState(0)
     masses = torch.from_numpy(random.dirichlet(np.ones(len(SETS)), size=9))
     targets = torch.from_numpy(random.uniform(size=(9, 9)))
-    losses, starts = Losses.of(SETS, LIKE), [0, *cuts[:-1]]
+    losses, starts = Losses.of(SETS, REFERENCE), [0, *cuts[:-1]]
     shares = [
         losses.share_of_pairs(masses[start:stop], masses, targets[start:stop], start)
         for start, stop in zip(starts, cuts, strict=True)

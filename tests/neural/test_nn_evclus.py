@@ -1,4 +1,4 @@
-"""NN-EVCLUS as users meet it."""
+"""Tests of `NNEVCLUS`."""
 
 import copy
 import json
@@ -25,17 +25,18 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evlearn import watching
 from evlearn.belief import FocalSets
-from evlearn.cluster import ECM, EVCLUS, neighbor_pairs
+from evlearn.cluster import ECM, EVCLUS, FocalFamily, Quantile, neighbor_pairs
 from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
-from evlearn.neural import NNEVCLUS
+from evlearn.neural import NNEVCLUS, Solver
 from evlearn.plotting import MassContourDisplay, ObjectiveDisplay, ShepardDisplay
 from evlearn.utils.archives import header_array, read_archive, write_archive
 from evlearn.utils.checkpoints import _digest
+from evlearn.utils.switches import with_switches
 
 X, Y = make_fourclass(200, random_state=0)
-MANY = make_fourclass(2000, random_state=1)[0]
+MANY_SAMPLES = make_fourclass(2000, random_state=1)[0]
 quick = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
@@ -50,7 +51,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-# What it says
+# Results
 
 
 @pytest.mark.slow
@@ -67,7 +68,7 @@ def test_masses_are_masses_and_predictions_are_the_same_map(model):
 
 @pytest.mark.slow
 def test_free_masses_have_a_lower_loss(model):
-    transform = Transform("exponential", model.d0_, near=model.d1_)
+    transform = Transform("exponential", model.d0_, d1=model.d1_)
     settings = {"dissimilarity_transform": transform, "loss": "mse", "n_init": 3, "random_state": 0}
     free = EVCLUS(4, focal_sets="pairs", **settings).fit(X)
     assert free.objective_ <= model.objective_ <= 3 * free.objective_
@@ -75,9 +76,9 @@ def test_free_masses_have_a_lower_loss(model):
 
 def test_the_loss_is_that_of_the_masses(model):
     conflicts = model.masses_ @ model.focal_sets_.conflict_matrix @ model.masses_.T
-    targets = Transform("exponential", model.d0_, near=model.d1_)(pairwise_distances(X))
-    apart = ((conflicts - targets) ** 2)[~np.eye(200, dtype=bool)].mean()
-    assert model.objective_ == pytest.approx(apart, rel=1e-9)
+    targets = Transform("exponential", model.d0_, d1=model.d1_)(pairwise_distances(X))
+    loss = ((conflicts - targets) ** 2)[~np.eye(200, dtype=bool)].mean()
+    assert model.objective_ == pytest.approx(loss, rel=1e-9)
 
 
 def test_clusters_are_found(model):
@@ -99,7 +100,7 @@ def test_the_same_seed_gives_the_same_bits_whatever_the_workers(solver):
 
 
 @quick
-def test_the_threads_and_seeds_of_torch_are_left_alone():
+def test_the_threads_and_random_state_of_torch_do_not_change():
     before, state = torch.get_num_threads(), torch.get_rng_state()
     NNEVCLUS(2, max_iter=10, random_state=0).fit(X)
     NNEVCLUS(2, max_iter=2, random_state=0, solver="rmsprop").fit(X)
@@ -110,25 +111,25 @@ def test_the_threads_and_seeds_of_torch_are_left_alone():
 @quick
 def test_translation_and_scale_of_the_data_change_nothing():
     plain = NNEVCLUS(4, random_state=0, max_iter=40).fit(X)
-    moved = NNEVCLUS(4, random_state=0, max_iter=40).fit(X * 4 + 1000)
-    np.testing.assert_allclose(moved.masses_, plain.masses_, rtol=0, atol=1e-3)
+    transformed = NNEVCLUS(4, random_state=0, max_iter=40).fit(X * 4 + 1000)
+    np.testing.assert_allclose(transformed.masses_, plain.masses_, rtol=0, atol=1e-3)
 
 
 @pytest.mark.slow
 def test_renumbered_labels_renumber_the_clusters():
     labels = np.where(np.arange(200) % 5 == 0, Y, -1)
-    one = NNEVCLUS(4, random_state=0).fit(X, labels=labels)
-    assert (one.labels_[labels >= 0] == label_numbers(labels)).mean() > 0.85
+    model = NNEVCLUS(4, random_state=0).fit(X, labels=labels)
+    assert (model.labels_[labels >= 0] == label_numbers(labels)).mean() > 0.85
     swapped = np.where(labels >= 0, 10 - labels, -1)
-    other = NNEVCLUS(4, random_state=0).fit(X, labels=swapped)
-    assert (other.labels_[labels >= 0] == label_numbers(swapped)).mean() > 0.85
+    renumbered = NNEVCLUS(4, random_state=0).fit(X, labels=swapped)
+    assert (renumbered.labels_[labels >= 0] == label_numbers(swapped)).mean() > 0.85
 
 
 def label_numbers(labels):
     return np.unique(labels[labels >= 0], return_inverse=True)[1]
 
 
-# Data of all kinds
+# Types of data
 
 
 @quick
@@ -147,28 +148,28 @@ def test_frames_keep_names():
 @quick
 def test_parquet_files_chunks_and_memory_give_the_same_answer(tmp_path):
     settings = {"max_iter": 3, "random_state": 0, "solver": "rmsprop", "dtype": "float64", "outlier_model": "svm"}
-    memory = NNEVCLUS(4, **settings).fit(MANY)
-    frame = pd.DataFrame(MANY, columns=["a", "b"])
+    memory = NNEVCLUS(4, **settings).fit(MANY_SAMPLES)
+    frame = pd.DataFrame(MANY_SAMPLES, columns=["a", "b"])
     frame.to_parquet(tmp_path / "x.parquet")
     parquet = NNEVCLUS(4, **settings).fit(tmp_path / "x.parquet")
-    chunks = NNEVCLUS(4, **settings).fit(np.array_split(MANY, 7))
-    for model, rows in ((parquet, frame), (chunks, MANY)):
+    chunks = NNEVCLUS(4, **settings).fit(np.array_split(MANY_SAMPLES, 7))
+    for model, rows in ((parquet, frame), (chunks, MANY_SAMPLES)):
         assert model.objective_ == pytest.approx(memory.objective_, rel=1e-6)
         np.testing.assert_allclose(model.predict_mass(rows).masses, memory.masses_, rtol=0, atol=1e-5)
     out = parquet.predict_mass(tmp_path / "x.parquet", out=tmp_path / "masses.npy")
     np.testing.assert_allclose(out.masses, memory.masses_, rtol=0, atol=1e-5)
-    with pytest.raises(AttributeError, match="kept only of data in memory"):
+    with pytest.raises(AttributeError, match="stored only for data in memory"):
         _ = parquet.masses_
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("default")  # what a cluster says when it goes concerns nobody here
+@pytest.mark.filterwarnings("default")  # warnings at the shutdown of a Dask cluster do not matter
 @pytest.mark.xdist_group("a cluster of processes")
 def test_data_on_a_cluster_give_the_same_answer(tmp_path):
     distributed = pytest.importorskip("distributed")
-    array = pytest.importorskip("dask.array").from_array(MANY, chunks=(500, 2))
+    array = pytest.importorskip("dask.array").from_array(MANY_SAMPLES, chunks=(500, 2))
     settings = {"max_iter": 2, "random_state": 0, "solver": "rmsprop"}
-    memory = NNEVCLUS(4, **settings).fit(MANY)
+    memory = NNEVCLUS(4, **settings).fit(MANY_SAMPLES)
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster),
@@ -177,10 +178,10 @@ def test_data_on_a_cluster_give_the_same_answer(tmp_path):
         assert model.objective_ == pytest.approx(memory.objective_, rel=1e-5)
         assert (model.labels_.compute() == memory.labels_).mean() > 0.999
         np.testing.assert_array_equal(memory.predict(array).compute(), memory.labels_)
-        # Files are copied to one place, whatever workers there are.
-        pd.DataFrame(MANY, columns=["x", "y"]).to_parquet(tmp_path / "many.parquet")
-        found = NNEVCLUS(4, **settings).fit(tmp_path / "many.parquet")
-        assert found.objective_ == memory.objective_
+        # Files are copied locally, for any number of workers.
+        pd.DataFrame(MANY_SAMPLES, columns=["x", "y"]).to_parquet(tmp_path / "many.parquet")
+        streamed = NNEVCLUS(4, **settings).fit(tmp_path / "many.parquet")
+        assert streamed.objective_ == memory.objective_
 
 
 @quick
@@ -193,24 +194,24 @@ def test_single_precision_stays_single():
 @pytest.mark.slow
 def test_dissimilarities_alone_are_enough():
     D = pairwise_distances(X)
-    model = NNEVCLUS(4, metric="precomputed", n_components=2, random_state=0).fit(D)
+    model = with_switches(NNEVCLUS(4, metric="precomputed", random_state=0), n_components=2).fit(D)
     new = make_fourclass(50, random_state=5)[0]
     assert adjusted_rand_score(Y, model.labels_) > 0.6
     direct = NNEVCLUS(4, random_state=0).fit(X)
-    between = pairwise_distances(new, X)
-    assert adjusted_rand_score(model.predict(between), direct.predict(new)) > 0.8
+    distances = pairwise_distances(new, X)
+    assert adjusted_rand_score(model.predict(distances), direct.predict(new)) > 0.8
 
 
 @pytest.mark.slow
 @quick
 @pytest.mark.parametrize("solver", ["lbfgs", "rmsprop"])
-def test_dissimilarities_beside_the_attributes_may_be_of_any_kind(solver):
+def test_dissimilarities_may_be_a_matrix_a_function_or_a_transformer(solver):
     scaler = StandardScaler().fit(X)
     settings = {"random_state": 0, "max_iter": 10, "solver": solver}
     features = scaler.transform(X)
     results = [
-        NNEVCLUS(4, **settings).fit(X, dissimilarities=given).masses_
-        for given in (
+        NNEVCLUS(4, **settings).fit(X, dissimilarities=dissimilarities).masses_
+        for dissimilarities in (
             scaler,
             pairwise_distances(features),
             lambda a, b: pairwise_distances(scaler.transform(a), scaler.transform(b)),
@@ -262,18 +263,18 @@ def test_any_network_is_trained_and_the_given_one_stays_as_it_is():
     assert adjusted_rand_score(Y, model.labels_) > 0.6
     assert all(torch.equal(before[name], weights) for name, weights in network.state_dict().items())
     assert isinstance(model.network_.body, Small)
-    again = clone(model).fit(X)
-    np.testing.assert_array_equal(again.masses_, model.masses_)
+    second = clone(model).fit(X)
+    np.testing.assert_array_equal(second.masses_, model.masses_)
 
 
-def test_a_network_with_the_wrong_number_of_outputs_is_told_the_right_one():
-    message = r"network must end in 6 numbers for each row, one for each focal set \(∅, \{0\}.*, and gives \(5,\)"
+def test_a_wrong_number_of_outputs_raises_an_error_with_the_right_number():
+    message = r"network must have 6 outputs for each row, one for each focal set \(∅, \{0\}.*, got shape \(5,\)"
     with pytest.raises(ValueError, match=message):
         NNEVCLUS(4, network=Small(5), random_state=0).fit(X)
 
 
 @quick
-def test_hidden_layers_have_the_sizes_asked_for():
+def test_hidden_layers_have_the_given_sizes():
     model = NNEVCLUS(3, network=(7, 5), max_iter=10, random_state=0).fit(X)
     assert [part.out_features for part in model.network_.body[::2]] == [7, 5, 5]
     assert NNEVCLUS(3, max_iter=10, random_state=0).fit(X).network_.body[0].out_features == 8
@@ -284,7 +285,7 @@ def test_hidden_layers_have_the_sizes_asked_for():
 def test_large_weights_are_discouraged():
     def size(l2):
         model = NNEVCLUS(4, l2=l2, random_state=0, max_iter=100).fit(X)
-        return sum(float((one.detach() ** 2).sum()) for one in model.network_.parameters())
+        return sum(float((weights.detach() ** 2).sum()) for weights in model.network_.parameters())
 
     assert size(1e-2) < 0.7 * size(0)
 
@@ -295,43 +296,43 @@ def test_large_weights_are_discouraged():
 @pytest.mark.slow
 @pytest.mark.parametrize("link", ["r", "paper"])
 @pytest.mark.parametrize("outlier_model", ["svm", IsolationForest(random_state=0)])
-def test_far_from_the_data_no_cluster_is_believed_in(link, outlier_model):
-    model = NNEVCLUS(4, outlier_model=outlier_model, outlier_link=link, random_state=0).fit(X)
-    far = model.predict_mass([[80.0, 0.0], [-50.0, 60.0], [0.0, -90.0]])
-    near = model.predict_mass(X).masses[:, 0]
-    assert (far.masses[:, 0] > np.quantile(near, 0.9)).all()
+def test_rows_far_from_the_data_have_mass_on_the_empty_set(link, outlier_model):
+    model = with_switches(NNEVCLUS(4, outlier_model=outlier_model, random_state=0), outlier_link=link).fit(X)
+    remote = model.predict_mass([[80.0, 0.0], [-50.0, 60.0], [0.0, -90.0]])
+    training_masses = model.predict_mass(X).masses[:, 0]
+    assert (remote.masses[:, 0] > np.quantile(training_masses, 0.9)).all()
     if outlier_model == "svm" and link == "r":
-        assert far.outliers().all()
+        assert remote.outliers().all()
         assert 0 < model.credal_partition_.outliers().sum() < 20
 
 
-# What is known
+# Labels and constraints
 
 
 @pytest.mark.slow
 def test_labels_and_constraints_are_followed():
     random = np.random.RandomState(0)
     B = np.vstack([random.normal(size=(60, 2)), random.normal((3, 0), size=(60, 2))])
-    halves = (B[:, 1] > 0).astype(int)  # not what the data suggest
+    halves = (B[:, 1] > 0).astype(int)  # independent of the clusters
     labels = np.full(120, -1)
     labels[::3] = halves[::3]
     settings = {"random_state": 0, "network": (20,), "focal_sets": "full"}
     free = NNEVCLUS(2, **settings).fit(B)
-    led = NNEVCLUS(2, label_weight=0.9, **settings).fit(B, labels=labels)
-    score = [adjusted_rand_score(halves[::3], one.labels_[::3]) for one in (free, led)]
+    labeled = NNEVCLUS(2, label_weight=0.9, **settings).fit(B, labels=labels)
+    score = [adjusted_rand_score(halves[::3], model.labels_[::3]) for model in (free, labeled)]
     assert score[0] < 0.2 < 0.8 < score[1]
     constraints = PairwiseConstraints.sample(halves, 150, random_state=0)
-    bound = NNEVCLUS(2, xi=5.0, **settings).fit(B, constraints=constraints)
-    assert len(constraints.violations(bound.labels_)) < 0.5 * len(constraints.violations(free.labels_))
+    constrained = NNEVCLUS(2, constraint_weight=5.0, **settings).fit(B, constraints=constraints)
+    assert len(constraints.violations(constrained.labels_)) < 0.5 * len(constraints.violations(free.labels_))
 
 
 @quick
 def test_labels_and_constraints_work_in_mini_batches():
-    labels = np.where(np.arange(len(MANY)) % 20 == 0, 0, -1)
+    labels = np.where(np.arange(len(MANY_SAMPLES)) % 20 == 0, 0, -1)
     truth = make_fourclass(2000, random_state=1)[1]
     labels = np.where(labels == 0, truth, -1)
     constraints = PairwiseConstraints.sample(truth, 300, random_state=0)
-    model = NNEVCLUS(4, max_iter=30, random_state=0).fit(MANY, labels=labels, constraints=constraints)
+    model = NNEVCLUS(4, max_iter=30, random_state=0).fit(MANY_SAMPLES, labels=labels, constraints=constraints)
     assert (model.labels_[labels >= 0] == label_numbers(labels)).mean() > 0.8
 
 
@@ -344,50 +345,50 @@ def test_guides_lead_to_all_clusters(guide, init):
     centers = np.array([(x, y) for x in range(4) for y in range(3)]) * 10.0
     truth = random.randint(12, size=1200)
     B = centers[truth] + random.normal(size=(1200, 2))
-    model = NNEVCLUS(12, d0_quantile=0.1, guide=guide, init=init, network=(40,), max_iter=60, random_state=0).fit(
-        B
-    )
+    model = NNEVCLUS(12, d0=Quantile(0.1), init=(init, guide), network=(40,), max_iter=60, random_state=0).fit(B)
     assert adjusted_rand_score(truth, model.labels_) > 0.85
 
 
-# Long work
+# Long trainings
 
 
 @pytest.mark.slow
 @quick
-def test_held_out_pairs_tell_when_to_stop():
-    model = NNEVCLUS(4, validation_fraction=0.2, max_iter=40, random_state=0).fit(MANY)
+def test_held_out_pairs_determine_the_end():
+    model = NNEVCLUS(4, solver=Solver(validation_fraction=0.2), max_iter=40, random_state=0).fit(MANY_SAMPLES)
     assert model.objective_ == model.objective_history_[1:].min()
     assert model.n_iter_ == len(model.objective_history_) - 1
 
 
 @quick
 def test_the_best_weights_are_kept():
-    model = NNEVCLUS(4, solver="adam", learning_rate=0.5, max_iter=60, init="random", random_state=0).fit(X)
-    targets = Transform("exponential", model.d0_, near=model.d1_)(pairwise_distances(X))
+    model = NNEVCLUS(4, solver=Solver("adam", learning_rate=0.5), max_iter=60, init="random", random_state=0).fit(
+        X
+    )
+    targets = Transform("exponential", model.d0_, d1=model.d1_)(pairwise_distances(X))
     conflicts = model.masses_ @ model.focal_sets_.conflict_matrix @ model.masses_.T
-    apart = ((conflicts - targets) ** 2)[~np.eye(200, dtype=bool)].mean()
-    assert model.objective_ == model.objective_history_[::10].min() == pytest.approx(apart, rel=1e-4)
+    loss = ((conflicts - targets) ** 2)[~np.eye(200, dtype=bool)].mean()
+    assert model.objective_ == model.objective_history_[::10].min() == pytest.approx(loss, rel=1e-4)
 
 
 @pytest.mark.slow
 @quick
 def test_more_starts_are_never_worse():
-    one = NNEVCLUS(4, init="random", random_state=1, max_iter=50).fit(X)
-    three = NNEVCLUS(4, init="random", n_init=3, random_state=1, max_iter=50).fit(X)
-    assert three.objective_ <= one.objective_
+    single = NNEVCLUS(4, init="random", random_state=1, max_iter=50).fit(X)
+    multiple = NNEVCLUS(4, init="random", n_init=3, random_state=1, max_iter=50).fit(X)
+    assert multiple.objective_ <= single.objective_
 
 
 @pytest.mark.slow
-def test_an_unfinished_training_says_so():
+def test_an_unfinished_training_warns():
     with pytest.warns(ConvergenceWarning, match="the loss still changed after max_iter=3 iterations"):
-        NNEVCLUS(4, max_iter=3, random_state=0).fit(MANY)
+        NNEVCLUS(4, max_iter=3, random_state=0).fit(MANY_SAMPLES)
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "rmsprop"])
 def test_an_interrupt_keeps_the_best_so_far(solver):
     def stop(progress):
-        if progress.estimator == "NNEVCLUS" and progress.done >= 3:
+        if progress.estimator == "NNEVCLUS" and progress.n_done >= 3:
             raise KeyboardInterrupt
 
     with watching(stop), pytest.warns(ConvergenceWarning, match="interrupted after"):
@@ -409,17 +410,18 @@ SCRIPT = """
     warnings.simplefilter("ignore")
     import evlearn.utils.checkpoints
     evlearn.utils.checkpoints._SECONDS = 0.0  # a checkpoint after every epoch
-    from evlearn.neural import NNEVCLUS
+    from evlearn.neural import NNEVCLUS, Solver
     data, checkpoint, result = sys.argv[1:]
-    model = NNEVCLUS(4, max_iter=60, patience=60, random_state=1, checkpoint=checkpoint, outlier_model="svm")
+    options = dict(solver=Solver(patience=60), max_iter=60, checkpoint=checkpoint, outlier_model="svm")
+    model = NNEVCLUS(4, random_state=1, **options)
     model.fit(np.load(data))
     np.savez(result, history=model.objective_history_, masses=model.masses_)
 """
 
 
 @pytest.mark.slow
-def test_a_training_that_is_killed_goes_on_to_the_same_bits(tmp_path):
-    np.save(tmp_path / "x.npy", MANY)
+def test_a_killed_training_is_resumed_with_the_same_bits(tmp_path):
+    np.save(tmp_path / "x.npy", MANY_SAMPLES)
     (tmp_path / "fit.py").write_text(textwrap.dedent(SCRIPT))
     checkpoint = tmp_path / "fit.checkpoint"
 
@@ -438,30 +440,30 @@ def test_a_training_that_is_killed_goes_on_to_the_same_bits(tmp_path):
     assert start("resumed.npz").wait() == 0
     assert not checkpoint.exists()
     assert start("whole.npz").wait() == 0
-    with np.load(tmp_path / "resumed.npz") as one, np.load(tmp_path / "whole.npz") as two:
-        for name in one.files:
-            np.testing.assert_array_equal(one[name], two[name])
+    with np.load(tmp_path / "resumed.npz") as resumed, np.load(tmp_path / "whole.npz") as whole:
+        for name in resumed.files:
+            np.testing.assert_array_equal(resumed[name], whole[name])
 
 
-def test_a_checkpoint_stays_until_the_masses_are_where_they_belong(tmp_path, monkeypatch):
+def test_a_checkpoint_stays_until_the_masses_are_stored(tmp_path, monkeypatch):
     monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
-    path, masses, rows = tmp_path / "state", tmp_path / "m.npy", MANY[:300]
-    files = {"checkpoint": path, "masses_file": masses}
-    model = NNEVCLUS(2, solver="rmsprop", init="random", max_iter=30, patience=30, random_state=0)
+    path, masses_file, rows = tmp_path / "state", tmp_path / "m.npy", MANY_SAMPLES[:300]
+    files = {"checkpoint": path, "store_masses": masses_file}
+    model = NNEVCLUS(2, solver=Solver("rmsprop", patience=30), init="random", max_iter=30, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         expected = model.fit(rows).masses_
         epochs = []
-        with watching(lambda event: event.estimator == "NNEVCLUS" and epochs.append(event.done)):
+        with watching(lambda event: event.estimator == "NNEVCLUS" and epochs.append(event.n_done)):
             with monkeypatch.context() as patch:
                 patch.setattr("evlearn.blocks.targets.NpyTarget.finish", full_disk)
                 with pytest.raises(OSError, match=r"m\.npy could not be written: no space left"):
                     model.set_params(**files).fit(rows)
             assert os.listdir(tmp_path) == ["state"]
             n_epochs = len(epochs)
-            found = model.fit(rows).masses_
+            masses = model.fit(rows).masses_
     assert len(epochs) - n_epochs < n_epochs / 2, "the training was not resumed at its end"
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(masses, expected)
     assert os.listdir(tmp_path) == ["m.npy"]
 
 
@@ -474,35 +476,35 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
 
     def stop(progress):
-        if progress.estimator == "NNEVCLUS" and progress.done == 2:
+        if progress.estimator == "NNEVCLUS" and progress.n_done == 2:
             raise KeyboardInterrupt
 
     path = tmp_path / "state"
     with watching(stop), pytest.warns(ConvergenceWarning, match="interrupted"):
-        NNEVCLUS(4, checkpoint=path, random_state=0).fit(MANY)
+        NNEVCLUS(4, checkpoint=path, random_state=0).fit(MANY_SAMPLES)
     with pytest.raises(ValueError, match=r"belongs to another fit: l2 was 0\.0 and is 0\.5 now"):
-        NNEVCLUS(4, checkpoint=path, random_state=0, l2=0.5).fit(MANY)
+        NNEVCLUS(4, checkpoint=path, random_state=0, l2=0.5).fit(MANY_SAMPLES)
     with pytest.raises(ValueError, match="belongs to another fit: method was 'NNEVCLUS' and is 'ECM' now"):
-        ECM(4, checkpoint=path, random_state=0).fit(MANY)
-    same = {"n_clusters": 4, "checkpoint": path, "random_state": 0}
+        ECM(4, checkpoint=path, random_state=0).fit(MANY_SAMPLES)
+    settings = {"n_clusters": 4, "checkpoint": path, "random_state": 0}
     with pytest.raises(ValueError, match="dissimilarity_transform was 'exponential' and is 'linear' now"):
-        NNEVCLUS(**same, dissimilarity_transform="linear").fit(MANY)
+        NNEVCLUS(**settings, dissimilarity_transform="linear").fit(MANY_SAMPLES)
     with pytest.raises(ValueError, match="belongs to another fit: max_iter was 1000 and is 5"):
-        NNEVCLUS(**same, max_iter=5).fit(MANY)
-    other = MANY.copy()
-    other[len(MANY) // 2] += 1e-9
+        NNEVCLUS(**settings, max_iter=5).fit(MANY_SAMPLES)
+    other = MANY_SAMPLES.copy()
+    other[len(MANY_SAMPLES) // 2] += 1e-9
     with pytest.raises(ValueError, match="belongs to another fit: data was"):
-        NNEVCLUS(**same).fit(other)
+        NNEVCLUS(**settings).fit(other)
     with pytest.raises(ValueError, match="belongs to another fit: dissimilarities was None"):
-        NNEVCLUS(**same).fit(MANY, dissimilarities=manhattan)
+        NNEVCLUS(**settings).fit(MANY_SAMPLES, dissimilarities=manhattan)
     with pytest.raises(ValueError, match="belongs to another fit: labels was"):
-        NNEVCLUS(**same).fit(MANY, labels=np.where(np.arange(len(MANY)) < 2, 0, -1))
+        NNEVCLUS(**settings).fit(MANY_SAMPLES, labels=np.where(np.arange(len(MANY_SAMPLES)) < 2, 0, -1))
     with pytest.raises(ValueError, match="checkpoint needs n_init=1 and a number as random_state"):
-        NNEVCLUS(4, checkpoint=path).fit(MANY)
+        NNEVCLUS(4, checkpoint=path).fit(MANY_SAMPLES)
 
 
-def manhattan(one, other):
-    return pairwise_distances(one, other, metric="manhattan")
+def manhattan(first, second):
+    return pairwise_distances(first, second, metric="manhattan")
 
 
 @pytest.mark.parametrize(
@@ -527,11 +529,11 @@ def manhattan(one, other):
 )
 def test_a_checkpoint_whose_numbers_do_not_fit_the_network_is_refused(tmp_path, monkeypatch, change, reason):
     monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
-    path, rows = tmp_path / "state", MANY[:300]
+    path, rows = tmp_path / "state", MANY_SAMPLES[:300]
     model = NNEVCLUS(2, solver="rmsprop", init="random", checkpoint=path, random_state=0)
 
     def stop(progress):
-        if progress.done == 2:
+        if progress.n_done == 2:
             raise KeyboardInterrupt
 
     with watching(stop), pytest.warns(ConvergenceWarning, match="interrupted"):
@@ -556,16 +558,16 @@ PROCESSES = """
     dist.init_process_group("gloo")
     data, result = sys.argv[1:]
     X = np.load(data)
-    settings = dict(max_iter=6, random_state=0, dtype="float64", outlier_model="svm", l2=1e-4, guide="peaks")
-    model = NNEVCLUS(4, focal_sets="pairs", **settings).fit(X)
+    settings = dict(max_iter=6, random_state=0, dtype="float64", outlier_model="svm", l2=1e-4)
+    model = NNEVCLUS(4, focal_sets="pairs", init=("evclus", "peaks"), **settings).fit(X)
     if dist.get_rank() == 0:
         np.savez(result, history=model.objective_history_, masses=model.masses_)
-    # Without a seed, processes agree on one, and a file is written once.
-    drawn = NNEVCLUS(4, max_iter=2, masses_file=result + ".npy").fit(X)
+    # Without a seed, processes share one, and a file is written once.
+    unseeded = NNEVCLUS(4, max_iter=2, store_masses=result + ".npy").fit(X)
     histories = [None, None]
-    dist.all_gather_object(histories, drawn.objective_history_.tolist())
+    dist.all_gather_object(histories, unseeded.objective_history_.tolist())
     assert histories[0] == histories[1]
-    assert hasattr(drawn, "masses_") == (dist.get_rank() == 0)
+    assert hasattr(unseeded, "masses_") == (dist.get_rank() == 0)
     dist.destroy_process_group()
 """
 
@@ -573,25 +575,25 @@ PROCESSES = """
 @pytest.mark.slow
 @quick
 def test_two_processes_have_the_loss_of_one(tmp_path):
-    np.save(tmp_path / "x.npy", MANY)
+    np.save(tmp_path / "x.npy", MANY_SAMPLES)
     (tmp_path / "fit.py").write_text(textwrap.dedent(PROCESSES))
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
     arguments = [tmp_path / "fit.py", tmp_path / "x.npy", tmp_path / "two.npz"]
     outcome = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, timeout=240)
     assert outcome.returncode == 0, outcome.stderr
     settings = {"max_iter": 6, "random_state": 0, "dtype": "float64", "outlier_model": "svm", "l2": 1e-4}
-    one = NNEVCLUS(4, focal_sets="pairs", guide="peaks", **settings).fit(MANY)
-    with np.load(tmp_path / "two.npz") as two:
-        np.testing.assert_allclose(two["history"], one.objective_history_, rtol=1e-9)
-        np.testing.assert_allclose(two["masses"], one.masses_, rtol=0, atol=1e-8)
+    single = NNEVCLUS(4, focal_sets="pairs", init=("evclus", "peaks"), **settings).fit(MANY_SAMPLES)
+    with np.load(tmp_path / "two.npz") as arrays:
+        np.testing.assert_allclose(arrays["history"], single.objective_history_, rtol=1e-9)
+        np.testing.assert_allclose(arrays["masses"], single.masses_, rtol=0, atol=1e-8)
 
 
-# Around it
+# Pickles, figures and errors
 
 
 def test_a_fitted_model_can_be_pickled(model):
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict_mass(X).masses, model.masses_)
+    second = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(second.predict_mass(X).masses, model.masses_)
 
 
 def test_pictures_can_be_drawn(model):
@@ -612,14 +614,14 @@ def test_without_torch_the_error_says_what_to_install():
     )
 
 
-# Pairs chosen in two steps, and weights to start from
+# Pairs of a second step, and initial weights
 
 
 @pytest.mark.slow
 def test_pairs_are_chosen_from_a_simple_fit_and_lower_its_loss():
     simple = NNEVCLUS(4, random_state=0).fit(X)
-    model = NNEVCLUS(4, focal_sets="neighbor_pairs", n_pair_neighbors=2, random_state=0).fit(X)
-    pairs = [one for one in model.focal_sets_ if len(one) == 2]
+    model = NNEVCLUS(4, focal_sets=FocalFamily("neighbor_pairs", n_neighbors=2), random_state=0).fit(X)
+    pairs = [subset for subset in model.focal_sets_ if len(subset) == 2]
     assert pairs == neighbor_pairs(simple.credal_partition_, n_neighbors=2).pairs
     assert len(pairs) < 6
     assert model.objective_ < 0.8 * simple.objective_
@@ -632,9 +634,9 @@ def test_mini_batches_and_labels_choose_pairs_too():
     settings = {"solver": "rmsprop", "focal_sets": "neighbor_pairs", "max_iter": 20, "random_state": 0}
     model = NNEVCLUS(4, **settings).fit(X, labels=labels)
     assert (model.labels_ == Y).mean() > 0.7
-    assert any(len(one) == 2 for one in model.focal_sets_)
-    again = NNEVCLUS(4, **settings).fit(X, labels=labels)
-    np.testing.assert_array_equal(model.masses_, again.masses_)
+    assert any(len(subset) == 2 for subset in model.focal_sets_)
+    second = NNEVCLUS(4, **settings).fit(X, labels=labels)
+    np.testing.assert_array_equal(model.masses_, second.masses_)
 
 
 @quick
@@ -644,14 +646,14 @@ def test_given_weights_are_where_training_starts(model, solver, outlier_model):
     settings = {"focal_sets": "pairs", "outlier_model": outlier_model, "random_state": 0}
     first = model if outlier_model is None else NNEVCLUS(4, max_iter=20, **settings).fit(X)
     before = copy.deepcopy(first.network_.state_dict())
-    # A step so small that nothing happens shows the start.
-    still = {"solver": solver, "learning_rate": 1e-12, "max_iter": 10, "dtype": "float64"}
-    again = NNEVCLUS(4, network=first.network_, init="given", **still, **settings).fit(X)
+    # With a tiny step, the result shows the initial weights.
+    tiny_step = {"solver": Solver(solver, learning_rate=1e-12), "max_iter": 10, "dtype": "float64"}
+    second = NNEVCLUS(4, network=first.network_, init="given", **tiny_step, **settings).fit(X)
     if solver == "lbfgs":
-        assert again.objective_history_[0] == pytest.approx(first.objective_, rel=1e-9)
-        assert again.objective_ <= first.objective_
+        assert second.objective_history_[0] == pytest.approx(first.objective_, rel=1e-9)
+        assert second.objective_ <= first.objective_
     else:
-        np.testing.assert_allclose(again.masses_, first.masses_, atol=1e-6)
+        np.testing.assert_allclose(second.masses_, first.masses_, atol=1e-6)
     for name, value in first.network_.state_dict().items():
         assert torch.equal(value, before[name])
 
@@ -660,19 +662,21 @@ def test_given_weights_are_where_training_starts(model, solver, outlier_model):
 def test_training_from_the_optimum_stays_there():
     settings = {"focal_sets": "pairs", "tol": 1e-9, "max_iter": 20_000, "random_state": 0}
     first = NNEVCLUS(4, l2=0.01, **settings).fit(X[::2])
-    again = NNEVCLUS(4, l2=0.01, network=first.network_, init="given", n_init=3, **settings).fit(X[::2])
-    assert again.n_iter_ <= 50 < first.n_iter_
-    assert again.objective_ == pytest.approx(first.objective_, rel=1e-7)
-    np.testing.assert_allclose(again.masses_, first.masses_, atol=1e-3)
+    second = NNEVCLUS(4, l2=0.01, network=first.network_, init="given", n_init=3, **settings).fit(X[::2])
+    assert second.n_iter_ <= 50 < first.n_iter_
+    assert second.objective_ == pytest.approx(first.objective_, rel=1e-7)
+    np.testing.assert_allclose(second.masses_, first.masses_, atol=1e-3)
 
 
-def test_weights_of_a_network_of_ones_own_are_kept():
+def test_weights_of_a_custom_network_are_kept():
     torch.manual_seed(3)
-    own = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.ReLU(), torch.nn.Linear(8, 6))
-    model = NNEVCLUS(4, network=own, init="given", solver="adam", learning_rate=1e-12, max_iter=1).fit(X)
+    network = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.ReLU(), torch.nn.Linear(8, 6))
+    model = NNEVCLUS(4, network=network, init="given", solver=Solver("adam", learning_rate=1e-12), max_iter=1).fit(
+        X
+    )
     scaled = StandardScaler().fit_transform(X).astype(np.float32)
     with torch.no_grad():
-        expected = torch.softmax(own(torch.from_numpy(scaled)), dim=1).numpy()
+        expected = torch.softmax(network(torch.from_numpy(scaled)), dim=1).numpy()
     np.testing.assert_allclose(model.masses_, expected, atol=1e-5)
 
 
@@ -681,18 +685,14 @@ def test_weights_of_a_network_of_ones_own_are_kept():
     [
         ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1, got 0"),
         ({"solver": "sgd"}, r"solver must be one of \['auto', 'lbfgs', 'adam', 'rmsprop'\], got 'sgd'"),
-        ({"batch_size": 1}, "batch_size must be 'auto' or a whole number of at least 2, got 1"),
-        ({"learning_rate": 0}, "learning_rate must be 'auto' or a number above 0, got 0"),
         ({"label_weight": 2}, "label_weight must be a number at least 0 and at most 1, got 2"),
-        ({"xi": -1}, "xi must be a number at least 0, got -1"),
-        ({"d0": 0}, "d0 must be a number above 0, got 0"),
-        ({"outlier_link": "x"}, "outlier_link must be one of"),
+        ({"constraint_weight": -1}, "constraint_weight must be a number at least 0, got -1"),
+        ({"d0": 0}, "d0 must be 'auto' or a number above 0, got 0"),
         ({"outlier_model": "forest"}, r"outlier_model must be one of \['svm'\], got 'forest'"),
-        ({"guide": "me"}, "guide must be one of"),
+        ({"init": ("random", "me")}, "guides in init must be one of"),
         ({"init": "kmeans"}, "init must be one of"),
         ({"dtype": "half"}, "dtype must be one of"),
         ({"focal_sets": "some"}, "focal_sets must be one of"),
-        ({"n_pair_neighbors": 0}, "n_pair_neighbors must be a whole number of at least 1, got 0"),
         ({"init": "given"}, "init='given' needs a torch.nn.Module as network, got network=None"),
         (
             {"focal_sets": "neighbor_pairs", "network": torch.nn.Linear(2, 6)},
@@ -703,7 +703,7 @@ def test_weights_of_a_network_of_ones_own_are_kept():
             "focal_sets='neighbor_pairs' does not support checkpoints",
         ),
         ({"n_partners": "some"}, "n_partners must be one of"),
-        ({"masses_file": "x.csv"}, "masses_file must be None or a path"),
+        ({"store_masses": "x.csv"}, "store_masses must be None or a path"),
         ({"dissimilarity_transform": "log"}, "dissimilarity_transform must be one of"),
     ],
 )
@@ -719,11 +719,13 @@ def test_wrong_data_are_explained():
         NNEVCLUS(outlier_model=StandardScaler()).fit(X)
     with pytest.raises(ValueError, match="labels has 3 entries for 200 samples"):
         NNEVCLUS(2).fit(X, labels=[0, 1, -1])
-    with pytest.raises(ValueError, match="labels has 4 classes, and n_clusters is 2"):
+    with pytest.raises(ValueError, match="labels has 4 classes, but n_clusters=2; raise n_clusters"):
         NNEVCLUS(2).fit(X, labels=Y)
     with pytest.raises(ValueError, match="dissimilarities must be a square matrix of the 200 samples"):
         NNEVCLUS(2).fit(X, dissimilarities=np.ones((3, 3)))
-    with pytest.raises(ValueError, match="dissimilarities must be a function from two sets of rows to a matrix"):
+    with pytest.raises(
+        ValueError, match="dissimilarities must be a function that returns a matrix of nonnegative numbers"
+    ):
         NNEVCLUS(2).fit(X, dissimilarities=lambda a, b: np.ones(3))
     with pytest.raises(ValueError, match="X must be a square matrix if metric='precomputed'"):
         NNEVCLUS(2, metric="precomputed").fit(np.abs(X))
@@ -757,7 +759,7 @@ def test_chosen_sets_carry_the_masses():
     assert model.masses_.shape == (200, 5)
 
 
-# Far away, and no number
+# Extreme values and NaN
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "rmsprop"])
@@ -766,14 +768,14 @@ def test_chosen_sets_carry_the_masses():
 def test_one_remote_sample_changes_no_target_of_the_others(solver, remote):
     data = np.vstack([X[:80], [[remote, remote]]])
     model = NNEVCLUS(2, solver=solver, d0=5.0, max_iter=10, random_state=0).fit(data)
-    near = NNEVCLUS(2, solver=solver, d0=5.0, max_iter=10, random_state=0).fit(X[:80])
+    reference = NNEVCLUS(2, solver=solver, d0=5.0, max_iter=10, random_state=0).fit(X[:80])
     pairs = np.triu_indices(81, 1)
-    found = model.transformed_dissimilarities_[(pairs[0] < 80) & (pairs[1] < 80)]
-    np.testing.assert_allclose(found, near.transformed_dissimilarities_, rtol=0, atol=1e-5)
+    targets = model.transformed_dissimilarities_[(pairs[0] < 80) & (pairs[1] < 80)]
+    np.testing.assert_allclose(targets, reference.transformed_dissimilarities_, rtol=0, atol=1e-5)
 
 
-def test_single_precision_refuses_what_it_cannot_square():
-    with pytest.raises(ValueError, match=r"1e\+20 times d0=1 away from the median, and the squares"):
+def test_values_too_large_for_squares_in_single_precision_are_errors():
+    with pytest.raises(ValueError, match=r"1e\+20 times d0=1 away from the median, too far"):
         NNEVCLUS(2, solver="rmsprop", d0=1.0, random_state=0).fit(np.vstack([X, [[1e20, 0]]]))
 
 
@@ -782,36 +784,36 @@ def test_single_precision_refuses_what_it_cannot_square():
 @quick
 def test_samples_far_beyond_the_training_set_are_outliers_and_never_sure_of_a_cluster(dtype, settings):
     model = NNEVCLUS(4, dtype=dtype, max_iter=20, random_state=0, **settings).fit(X + 1e5)
-    far = np.array([[1e12, 0], [0, -1e20], [1e39, 1e39], [1e200, 0], [1.7e308, -1.7e308]])
-    said = model.predict_mass(far)
-    np.testing.assert_array_equal(said.masses[:, 0], 1)
-    assert said.outliers().all()
+    remote = np.array([[1e12, 0], [0, -1e20], [1e39, 1e39], [1e200, 0], [1.7e308, -1.7e308]])
+    prediction = model.predict_mass(remote)
+    np.testing.assert_array_equal(prediction.masses[:, 0], 1)
+    assert prediction.outliers().all()
     np.testing.assert_array_equal(model.predict_mass(np.full((1, 2), -3.4e38, np.float32)).masses[:, 0], 1)
     assert not (model.predict_mass(X + 1e5).masses[:, 0] == 1).any()
 
 
 @quick
 def test_values_whose_squares_vanish_are_refused():
-    with pytest.raises(ValueError, match="whose squares are lost"):
+    with pytest.raises(ValueError, match="whose squares overflow or underflow"):
         NNEVCLUS(2).fit(X * 1e-200)
 
 
 @pytest.mark.slow
 @quick
-def test_a_loss_that_is_never_a_number_is_an_error_and_not_convergence():
-    with pytest.raises(ValueError, match=r"the loss was never a finite number.*lower learning_rate"):
-        NNEVCLUS(2, solver="rmsprop", learning_rate=1e30, random_state=0).fit(X)
+def test_a_loss_that_is_never_finite_is_an_error_and_not_convergence():
+    with pytest.raises(ValueError, match=r"the loss was not finite in any iteration.*lower learning_rate"):
+        NNEVCLUS(2, solver=Solver("rmsprop", learning_rate=1e30), random_state=0).fit(X)
 
 
-@pytest.mark.parametrize("wrong", [np.nan, np.inf])
-def test_dissimilarities_that_are_no_numbers_are_named(wrong):
-    given = pairwise_distances(X)
-    given[3, 4] = given[4, 3] = wrong
-    with pytest.raises(ValueError, match="dissimilarities has values that are missing, infinite or no numbers"):
-        NNEVCLUS(2).fit(X, dissimilarities=given)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_dissimilarities_that_are_not_finite_are_errors(value):
+    dissimilarities = pairwise_distances(X)
+    dissimilarities[3, 4] = dissimilarities[4, 3] = value
+    with pytest.raises(ValueError, match="dissimilarities has values that are missing, infinite or not numbers"):
+        NNEVCLUS(2).fit(X, dissimilarities=dissimilarities)
 
 
-# What torch draws
+# Random numbers of torch
 
 
 def with_dropout():
@@ -822,7 +824,7 @@ def with_dropout():
 
 @pytest.mark.parametrize("solver", ["lbfgs", "adam", "rmsprop"])
 @quick
-def test_networks_that_draw_repeat_with_the_seed_and_leave_the_draws_of_the_user_alone(solver):
+def test_random_networks_depend_on_the_seed_and_do_not_change_the_global_state(solver):
     method = NNEVCLUS(2, network=with_dropout(), solver=solver, max_iter=5, random_state=0)
     torch.manual_seed(1)
     expected = torch.rand(3)
@@ -833,11 +835,11 @@ def test_networks_that_draw_repeat_with_the_seed_and_leave_the_draws_of_the_user
 
 
 @quick
-def test_a_training_with_draws_goes_on_from_its_checkpoint_as_if_nothing_had_been(tmp_path, monkeypatch):
+def test_a_training_of_a_random_network_is_resumed_with_the_same_result(tmp_path, monkeypatch):
     monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
 
     def stop(progress):
-        if progress.estimator == "NNEVCLUS" and progress.done == 3:
+        if progress.estimator == "NNEVCLUS" and progress.n_done == 3:
             raise KeyboardInterrupt
 
     settings = {"network": with_dropout(), "solver": "rmsprop", "max_iter": 8, "random_state": 0}
@@ -846,8 +848,8 @@ def test_a_training_with_draws_goes_on_from_its_checkpoint_as_if_nothing_had_bee
     with watching(stop):
         NNEVCLUS(2, checkpoint=path, **settings).fit(X)
     assert path.exists()
-    found = NNEVCLUS(2, checkpoint=path, **settings).fit(X)
-    assert found.objective_history_.tolist() == expected.objective_history_.tolist()
+    resumed = NNEVCLUS(2, checkpoint=path, **settings).fit(X)
+    assert resumed.objective_history_.tolist() == expected.objective_history_.tolist()
 
 
 @quick
@@ -862,12 +864,17 @@ def test_layers_that_are_not_trained_may_be_in_a_checkpoint(tmp_path, monkeypatc
 
 
 @quick
-def test_held_out_samples_are_judged_as_new_ones_are():
+def test_held_out_samples_are_evaluated_as_new_ones():
     network = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 4))
     model = NNEVCLUS(
-        2, network=network, solver="rmsprop", validation_fraction=0.5, max_iter=1, init="random", random_state=0
+        2,
+        network=network,
+        solver=Solver("rmsprop", validation_fraction=0.5),
+        max_iter=1,
+        init="random",
+        random_state=0,
     ).fit(X)
-    # Five mini-batches, and two samples at first, to see what the network gives; none of those that are held out.
+    # 5 mini-batches, and 2 samples that determine the number of outputs; no held-out samples.
     assert int(model.network_.body[1].num_batches_tracked) == 6
 
 
@@ -901,7 +908,7 @@ def test_the_scale_is_selected_as_in_evclus(metric):
     assert model.d0_ < 2
     assert adjusted_rand_score(y, model.labels_) > 0.8
     distances = pairwise_distances(blobs)[np.triu_indices(240, 1)]
-    fixed = NNEVCLUS(12, metric=metric, d0_quantile=0.9, init="random", max_iter=1, random_state=0).fit(data)
+    fixed = NNEVCLUS(12, metric=metric, d0=Quantile(0.9), init="random", max_iter=1, random_state=0).fit(data)
     assert fixed.d0_ == pytest.approx(np.quantile(distances, 0.9), rel=1e-2)
     assert fixed.d1_ == 0
     assert NNEVCLUS(12, metric=metric, d0=0.7, init="random", max_iter=1, random_state=0).fit(data).d0_ == 0.7

@@ -1,4 +1,4 @@
-"""NN-EVCLUS against the R package: losses, gradients and masses of stored weights, and where training ends."""
+"""Tests against the R package: losses, gradients and masses of stored weights, and results of training."""
 
 import json
 import warnings
@@ -12,12 +12,14 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.svm import OneClassSVM
 
 from evlearn.belief import FocalSets
+from evlearn.cluster import Quantile
 from evlearn.constraints import PairwiseConstraints
 from evlearn.neural import NNEVCLUS
 from evlearn.neural.losses import Losses
 from evlearn.neural.network import EvidentialNetwork, OutlierLink, layers
-from evlearn.neural.side_information import Known
-from evlearn.neural.training import known_loss, train_whole
+from evlearn.neural.side_information import SideInformation
+from evlearn.neural.training import total_loss, train_on_all_pairs
+from evlearn.utils.switches import with_switches
 
 CASES = {
     "nnevclus_fourclass_c4_pairs_nH20_fhat": "fourclass",
@@ -30,7 +32,7 @@ CASES = {
 
 
 class Case:
-    """A stored case: its data, its network, its loss."""
+    """Stored case: data, network and loss."""
 
     def __init__(self, reference_file, name, data):
         with np.load(reference_file(f"{name}.npz")) as arrays:
@@ -44,10 +46,10 @@ class Case:
         assert (self.focal_sets.membership == self.arrays["F"]).all()
         self.scores = torch.from_numpy(self.arrays["fhat"]) if "fhat" in self.arrays else None
 
-    def network(self, when):
-        """The network with the first ("0") or the last ("") weights."""
-        matrices = [self.arrays[key + when] for key in "UVW" if key + when in self.arrays]
-        body = layers(matrices[0].shape[1] - 1, [len(one) for one in matrices[:-1]], len(matrices[-1]))
+    def network(self, suffix):
+        """Return the network with the initial ("0") or final ("") weights."""
+        matrices = [self.arrays[key + suffix] for key in "UVW" if key + suffix in self.arrays]
+        body = layers(matrices[0].shape[1] - 1, [len(matrix) for matrix in matrices[:-1]], len(matrices[-1]))
         link = None if self.scores is None else OutlierLink("r")
         with torch.no_grad():
             linear = [part for part in body if isinstance(part, torch.nn.Linear)]
@@ -56,41 +58,47 @@ class Case:
                 part.bias.copy_(torch.from_numpy(matrix[:, 0]))
                 part.weight.copy_(torch.from_numpy(matrix[:, 1:]))
             if link is not None:
-                link.beta.copy_(torch.from_numpy(self.arrays["beta" + when]))
+                link.beta.copy_(torch.from_numpy(self.arrays["beta" + suffix]))
         return network
 
-    def known(self):
+    def side_information(self):
         empty = np.empty(0, dtype=int)
         must, cannot = (self.arrays.get(key, empty.reshape(0, 2) + 1) - 1 for key in ("ML_1b", "CL_1b"))
         pairs = np.vstack([must, cannot])
-        labelled, clusters = (self.arrays.get(key, empty + 1) - 1 for key in ("Is_1b", "y_1b"))
-        return Known(labelled, clusters, pairs, np.arange(len(pairs)) < len(must))
+        labeled, clusters = (self.arrays.get(key, empty + 1) - 1 for key in ("Is_1b", "y_1b"))
+        return SideInformation(labeled, clusters, pairs, np.arange(len(pairs)) < len(must))
 
     @property
     def unit(self):
-        """R's loss is so many times ours: it divides errors of labels by the number of clusters."""
-        nu = self.parameters["nu"] if len(self.known().labelled) else 0.0
+        """Ratio of R's loss to ours; R divides errors of labels by the number of clusters."""
+        nu = self.parameters["nu"] if len(self.side_information().labeled) else 0.0
         return 1 - nu + nu / self.parameters["c"]
 
     @property
     def weights(self):
-        """Weights with which our loss is R's in another unit."""
+        """Weights with which our loss is proportional to R's."""
         settings, unit = self.parameters, self.unit
         label_weight = settings["nu"] / settings["c"] / unit
-        return {"xi": settings["xi"] / unit, "l2": settings["lambda"] / unit, "label_weight": label_weight}
+        return {
+            "constraint_weight": settings["xi"] / unit,
+            "l2": settings["lambda"] / unit,
+            "label_weight": label_weight,
+        }
 
     def loss(self, network):
         settings = self.parameters
         losses = Losses.of(self.focal_sets, torch.zeros((), dtype=torch.float64), **self.weights)
         targets = torch.from_numpy(1 - np.exp(np.log(0.05) * (self.arrays["D"] / settings["d0"]) ** 2))
         partners = torch.from_numpy(self.arrays["J_1b"] - 1)
-        known, X = self.known(), torch.from_numpy(self.X)
+        side_information, X = self.side_information(), torch.from_numpy(self.X)
 
         def loss():
             masses = network(X, self.scores)
-            stress = losses.some_pairs(masses, partners, targets)
-            found = known_loss(masses[torch.from_numpy(known.objects)], stress, network, losses, known)
-            return self.unit * found
+            stress = losses.partner_pairs(masses, partners, targets)
+            value = total_loss(
+                masses[torch.from_numpy(side_information.samples)], stress, network, losses, side_information
+            )
+            return self.unit * value
 
         return loss
 
@@ -101,9 +109,9 @@ def case(request, reference_file):
 
 
 def gradient(network):
-    """In R's order: weight matrices column by column, with the biases first, then beta."""
+    """Return the gradient in R's order: weight matrices by column, with biases first, then beta."""
     linear = [part for part in network.body if isinstance(part, torch.nn.Linear)]
-    parts = [np.hstack([one.bias.grad[:, None], one.weight.grad]).T.ravel() for one in linear]
+    parts = [np.hstack([layer.bias.grad[:, None], layer.weight.grad]).T.ravel() for layer in linear]
     return np.concatenate(parts if network.link is None else [*parts, network.link.beta.grad])
 
 
@@ -112,8 +120,8 @@ def test_loss_and_gradient_at_the_stored_start_are_those_of_r(case):
     loss = case.loss(network)()
     assert loss.item() == pytest.approx(case.scalars["loss0"], rel=1e-12)
     loss.backward()
-    found = gradient(network)
-    np.testing.assert_allclose(found, case.arrays["grad0"][: len(found)], rtol=0, atol=1e-13)
+    values = gradient(network)
+    np.testing.assert_allclose(values, case.arrays["grad0"][: len(values)], rtol=0, atol=1e-13)
 
 
 def test_loss_and_masses_of_the_stored_weights_are_those_of_r(case):
@@ -132,10 +140,10 @@ def test_loss_and_masses_of_the_stored_weights_are_those_of_r(case):
 @pytest.mark.slow
 def test_training_from_the_stored_start_ends_no_higher_than_r(case, request):
     if case.parameters["n_H"] == [5, 5]:
-        why = "ends in another local minimum, 3 % higher; the next test starts well, and ends far lower"
-        request.applymarker(pytest.mark.xfail(reason=why, strict=True))
+        reason = "ends in another local minimum, 3 % higher; the next test starts well, and ends far lower"
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
     network = case.network("0")
-    training = train_whole(
+    training = train_on_all_pairs(
         network,
         case.loss(network),
         solver="lbfgs",
@@ -152,9 +160,9 @@ def test_training_from_the_stored_start_ends_no_higher_than_r(case, request):
 @pytest.mark.slow
 def test_the_estimator_ends_no_higher_than_r(case):
     settings, arrays = case.parameters, case.arrays
-    known = case.known()
+    side_information = case.side_information()
     labels = np.full(len(case.X), -1)
-    labels[known.labelled] = known.clusters
+    labels[side_information.labeled] = side_information.clusters
     model = NNEVCLUS(
         settings["c"],
         focal_sets=case.focal_sets,
@@ -168,10 +176,13 @@ def test_the_estimator_ends_no_higher_than_r(case):
         n_init=3,
         random_state=0,
     )
-    constraints = PairwiseConstraints(known.pairs[known.must], known.pairs[~known.must])
+    constraints = PairwiseConstraints(
+        side_information.pairs[side_information.is_must_link],
+        side_information.pairs[~side_information.is_must_link],
+    )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # R's had no more iterations either
-        model.fit(case.X, labels=labels if len(known.labelled) else None, constraints=constraints)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # R has the same number of iterations
+        model.fit(case.X, labels=labels if len(side_information.labeled) else None, constraints=constraints)
     assert case.unit * model.objective_ <= case.scalars["loss_at_returned_param"] * (1 + 1e-9)
 
 
@@ -188,8 +199,8 @@ def test_losses_of_a_mini_batch_are_those_of_r(reference_file):
         assert value.item() == pytest.approx(case.scalars[f"{name}_loss"], rel=1e-10)
         if scores is None:
             network.link.beta.grad = torch.zeros(2, dtype=torch.float64)
-        found = gradient(network)
-        np.testing.assert_allclose(found, case.arrays[f"{name}_grad"][: len(found)], rtol=0, atol=1e-10)
+        values = gradient(network)
+        np.testing.assert_allclose(values, case.arrays[f"{name}_grad"][: len(values)], rtol=0, atol=1e-10)
 
     scores = case.scores[batch]
     check("part1", lambda masses: losses.all_pairs(masses, targets), scores)
@@ -198,7 +209,7 @@ def test_losses_of_a_mini_batch_are_those_of_r(reference_file):
     check("part2", lambda masses: losses.labels(masses, clusters) / case.parameters["c"], scores)
 
 
-def test_the_one_class_machine_is_that_of_r(reference_file):
+def test_the_one_class_svm_is_that_of_r(reference_file):
     case = Case(reference_file, "nnevclus_fourclass_c4_pairs_nH20_fhat", "fourclass")
     scores = OneClassSVM(nu=0.2, gamma=0.2, tol=1e-9).fit(case.X).decision_function(case.X)
     np.testing.assert_allclose(scores, case.arrays["fhat"], rtol=0, atol=2e-2)
@@ -213,29 +224,29 @@ def test_fourclass_of_example_4_is_learned_better_than_published(reference_file,
         network=(20,),
         n_partners=100,
         outlier_model="svm",
-        d0_quantile=0.9,
+        d0=Quantile(0.9),
         tol=1e-3,
         random_state=seed,
     ).fit(case.X)
-    assert model.objective_ <= 5.64e-3  # published; R's package 5.5e-3 to 5.7e-3
+    assert model.objective_ <= 5.64e-3  # published; 5.5e-3 to 5.7e-3 in the R package
     assert adjusted_rand_score(case.truth, model.labels_) > 0.70
     assert 5 <= model.credal_partition_.outliers().sum() <= 15
 
 
-def test_proteins_are_recognised_as_published(reference_file):
+def test_proteins_are_recognized_as_published(reference_file):
     with np.load(reference_file("data/protein_D.npz")) as file:
         D, truth = file["D"], file["y"].ravel()
-    settings = {"n_components": 3, "network": (20,), "d0": D.max(), "random_state": 0}
-    model = NNEVCLUS(4, metric="precomputed", **settings).fit(D)
+    model = NNEVCLUS(4, metric="precomputed", network=(20,), d0=D.max(), random_state=0)
+    with_switches(model, n_components=3).fit(D)
     assert adjusted_rand_score(truth, model.labels_) == pytest.approx(0.989, abs=5e-4)
     np.testing.assert_allclose(model.predict_mass(D).masses, model.masses_, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(
     ("name", "settings"),
-    [("letter_IJL", {"n_clusters": 3, "focal_sets": "pairs"}), ("s2", {"n_clusters": 15, "d0_quantile": 0.1})],
+    [("letter_IJL", {"n_clusters": 3, "focal_sets": "pairs"}), ("s2", {"n_clusters": 15, "d0": Quantile(0.1)})],
 )
-def test_what_is_learned_from_one_half_holds_for_the_other(reference_file, name, settings):
+def test_half_of_the_data_predicts_the_other_half(reference_file, name, settings):
     table = pd.read_csv(reference_file(f"data/{name}.csv")).sample(frac=1, random_state=0)
     halves = [table[: len(table) // 2], table[len(table) // 2 :]]
     model = NNEVCLUS(random_state=0, **settings).fit(halves[0].drop(columns="y"))

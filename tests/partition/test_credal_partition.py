@@ -19,7 +19,7 @@ CASES = ["extractMass_c3_full", "extractMass_c4_pairs_noOmega", "extractMass_c3_
 
 
 def from_r(masses, sets):
-    return CredalPartition(*bf.arrange(masses, sets, sets.shape[1]))
+    return CredalPartition(*bf.reorder_masses(masses, sets, sets.shape[1]))
 
 
 @pytest.fixture
@@ -36,11 +36,11 @@ def butterfly(reference_file):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_all_that_r_derives_from_masses_is_the_same_here(reference, name):
+def test_everything_derived_from_masses_agrees_with_r(reference, name):
     case = reference(name)
     arrays = case.arrays
     partition = from_r(arrays["mass_in"], arrays["F_in_int"] if "F_in_int" in arrays else arrays["F"].astype(int))
-    expected, focal_sets = bf.arrange(arrays["mass"], arrays["F"], partition.n_clusters)
+    expected, focal_sets = bf.reorder_masses(arrays["mass"], arrays["F"], partition.n_clusters)
     assert focal_sets == partition.focal_sets
     close = {"rtol": 0, "atol": 1e-12}
     np.testing.assert_allclose(partition.masses, expected, **close)
@@ -50,23 +50,23 @@ def test_all_that_r_derives_from_masses_is_the_same_here(reference, name):
     np.testing.assert_allclose(partition.to_fuzzy(), arrays["p"], **close)
     np.testing.assert_allclose(partition.to_fuzzy("pignistic"), arrays["betp_n"], **close)
     normal = partition.normalize()
-    kept, _ = bf.arrange(arrays["mass_n"], arrays["F"][1:], partition.n_clusters)
-    np.testing.assert_allclose(normal.masses, kept, **close)
+    normalized_masses, _ = bf.reorder_masses(arrays["mass_n"], arrays["F"][1:], partition.n_clusters)
+    np.testing.assert_allclose(normal.masses, normalized_masses, **close)
     np.testing.assert_array_equal(partition.to_hard(), arrays["y_pl_1b"] - 1)
     np.testing.assert_array_equal(partition.to_hard("belief"), arrays["y_bel_1b"] - 1)
     np.testing.assert_array_equal(partition.to_rough(), arrays["Y_int"])
     np.testing.assert_array_equal(partition.to_rough("interval_dominance"), arrays["Ynd_int"])
     np.testing.assert_array_equal(~partition.to_rough().any(axis=1), arrays["outlier_mask_int"])
-    np.testing.assert_array_equal(partition.lower_approximation(), arrays["lower_approx_int"])
-    np.testing.assert_array_equal(partition.upper_approximation(), arrays["upper_approx_int"])
+    np.testing.assert_array_equal(partition.to_rough(kind="lower"), arrays["lower_approx_int"])
+    np.testing.assert_array_equal(partition.to_rough(), arrays["upper_approx_int"])
     rule = "interval_dominance"
-    np.testing.assert_array_equal(partition.lower_approximation(rule), arrays["lower_approx_nd_int"])
-    np.testing.assert_array_equal(partition.upper_approximation(rule), arrays["upper_approx_nd_int"])
+    np.testing.assert_array_equal(partition.to_rough(rule, kind="lower"), arrays["lower_approx_nd_int"])
+    np.testing.assert_array_equal(partition.to_rough(rule), arrays["upper_approx_nd_int"])
     assert partition.nonspecificity() == pytest.approx(case.scalars["N"], abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["normalize_c3_full", "normalize_c3_simple_noOmega"])
-def test_normalised_partitions_agree_with_r(reference, name):
+def test_normalized_partitions_agree_with_r(reference, name):
     case = reference(name)
     partition = from_r(case.arrays["mass_in"], case.arrays["F"].astype(int))
     assert partition.normalize().nonspecificity() == pytest.approx(case.scalars["N_d"], abs=1e-12)
@@ -91,8 +91,8 @@ def test_hard_and_fuzzy_partitions_become_the_masses_of_r(reference):
 def test_butterfly_has_the_published_approximations_and_outlier(butterfly, seed_examples):
     example = seed_examples["nnevclus_example2_butterfly"]
     for approximation, published in (
-        (butterfly.lower_approximation(), example["lower"]),
-        (butterfly.upper_approximation(), example["upper"]),
+        (butterfly.to_rough(kind="lower"), example["lower"]),
+        (butterfly.to_rough(), example["upper"]),
     ):
         for k, name in enumerate(("w1", "w2")):
             assert (np.flatnonzero(approximation[:, k]) + 1).tolist() == published[name]
@@ -120,13 +120,13 @@ def test_summaries_of_parts_add_up_to_that_of_the_whole(partition):
 
 def test_summaries_of_other_clusters_or_levels_do_not_add_up(small):
     other = CredalPartition.from_hard([0, 1, 2])
-    with pytest.raises(ValueError, match="about the same clusters"):
+    with pytest.raises(ValueError, match="have the same clusters"):
         small.summary() + other.summary()
-    with pytest.raises(ValueError, match=r"the same level, not 0\.9 and 0\.8"):
+    with pytest.raises(ValueError, match=r"the same level, got 0\.9 and 0\.8"):
         small.summary(0.9) + small.summary(0.8)
 
 
-def test_summary_is_a_sentence_a_person_can_read(small):
+def test_summary_is_readable_text(small):
     assert str(small.summary()).splitlines() == [
         "4 samples, 2 clusters",
         "  sure             2   (50.0 %)   small: 1, large: 1",
@@ -135,8 +135,8 @@ def test_summary_is_a_sentence_a_person_can_read(small):
         "  sure: a belief of 0.60 or more in one cluster",
     ]
     assert str(small.summary(level=0.9999)).endswith("sure: a belief of 0.9999 or more in one cluster")
-    many = CredalPartition.from_hard(np.arange(20))
-    assert "and 12 more" in str(many.summary())
+    partition = CredalPartition.from_hard(np.arange(20))
+    assert "and 12 more" in str(partition.summary())
 
 
 def test_reprs_are_short_and_the_html_one_escapes_names():
@@ -181,7 +181,7 @@ def test_rough_partitions_survive_the_round_trip(candidates):
     np.testing.assert_array_equal(partition.outliers(), ~candidates.any(axis=1))
 
 
-def test_memberships_that_sum_to_one_in_single_precision_leave_nothing_to_the_empty_set():
+def test_memberships_that_sum_to_one_in_float32_have_no_empty_mass():
     memberships = np.random.default_rng(0).dirichlet(np.ones(5), size=1000).astype(np.float32)
     totals = memberships.sum(axis=1)
     assert totals.min() < 1 < totals.max()  # by rounding
@@ -195,13 +195,13 @@ def test_memberships_that_sum_to_one_in_single_precision_leave_nothing_to_the_em
 def test_fuzzy_partitions_from_credal_ones_survive_the_round_trip(partition):
     for rule in ("plausibility", "pignistic"):
         memberships = partition.to_fuzzy(rule)
-        again = CredalPartition.from_fuzzy(memberships)
-        np.testing.assert_allclose(again.to_fuzzy(rule), memberships, rtol=0, atol=1e-12)
+        copy = CredalPartition.from_fuzzy(memberships)
+        np.testing.assert_allclose(copy.to_fuzzy(rule), memberships, rtol=0, atol=1e-12)
 
 
 @given(partitions(6), st.sampled_from(["max_mass", "interval_dominance"]))
 def test_lower_approximations_lie_in_upper_ones_and_do_not_overlap(partition, rule):
-    lower, upper = partition.lower_approximation(rule), partition.upper_approximation(rule)
+    lower, upper = partition.to_rough(rule, kind="lower"), partition.to_rough(rule)
     assert (lower <= upper).all()
     assert (lower.sum(axis=1) <= 1).all()
     if rule == "interval_dominance":
@@ -227,12 +227,12 @@ def test_interval_dominance_is_the_decision_rule_of_the_same_name(problem):
     focal_sets, masses = problem
     partition = CredalPartition(masses, focal_sets)
     full = FocalSets.full(focal_sets.frame_size)
-    expected = bf.interval_dominance(bf.expand(masses, focal_sets, full), full)
+    expected = bf.interval_dominance(bf.expand_masses(masses, focal_sets, full), full)
     np.testing.assert_array_equal(partition.to_rough("interval_dominance"), expected)
 
 
 @given(partitions(6))
-def test_choosing_objects_keeps_their_masses(partition):
+def test_choosing_samples_keeps_their_masses(partition):
     np.testing.assert_array_equal(partition[2:4].masses, partition.masses[2:4])
     np.testing.assert_array_equal(partition[[5, 0]].masses, partition.masses[[5, 0]])
     np.testing.assert_array_equal(partition[3].masses, partition.masses[3:4])
@@ -240,7 +240,7 @@ def test_choosing_objects_keeps_their_masses(partition):
     np.testing.assert_array_equal(partition[mask].masses, partition.masses[mask])
 
 
-def test_names_follow_the_objects(small):
+def test_names_follow_the_samples(small):
     assert small[[3, 0]].sample_names == ("d", "a")
     renamed = small.rename(cluster_names=["s", "l"], sample_names=list("wxyz"))
     assert renamed.cluster_names == ("s", "l")
@@ -260,20 +260,20 @@ def test_it_cannot_be_changed(small):
         small.masses[0, 0] = 1
     with pytest.raises(AttributeError):
         small.masses = 3
-    mine = np.eye(4)
-    CredalPartition(mine, FocalSets.full(2))
-    mine[0, 0] = 0.5  # the caller's array stays the caller's
+    masses = np.eye(4)
+    CredalPartition(masses, FocalSets.full(2))
+    masses[0, 0] = 0.5  # the array of the caller stays writable
 
 
-def test_single_precision_and_memory_maps_are_kept(tmp_path):
+def test_float32_and_memory_maps_are_preserved(tmp_path):
     masses = np.memmap(tmp_path / "masses.dat", dtype=np.float32, mode="w+", shape=(100, 4))
     masses[:] = [0, 0.5, 0.25, 0.25]
     partition = CredalPartition(masses, FocalSets.full(2))
     assert np.shares_memory(partition.masses, masses)
-    for values in (partition.to_possibilistic(), partition.to_fuzzy(), partition.nonspecificities()):
+    for values in (partition.to_possibilistic(), partition.to_fuzzy(), partition.nonspecificity(per_sample=True)):
         assert values.dtype == np.float32
     assert (partition.summary().n_torn, partition.summary(level=0.5).n_sure) == (100, 100)
-    assert partition.relational([(0, 1)]).same.dtype == np.float32
+    assert partition.relational([(0, 1)]).same_cluster.dtype == np.float32
 
 
 def test_frames_hold_cluster_assignment_and_masses(small):
@@ -306,13 +306,13 @@ def test_a_frame_library_that_is_not_installed_is_named(small, monkeypatch):
 
 
 def test_it_can_be_pickled_for_other_processes(small):
-    again = pickle.loads(pickle.dumps(small))
-    np.testing.assert_array_equal(again.masses, small.masses)
-    assert again.focal_sets == small.focal_sets
-    assert again.sample_names == small.sample_names
+    copy = pickle.loads(pickle.dumps(small))
+    np.testing.assert_array_equal(copy.masses, small.masses)
+    assert copy.focal_sets == small.focal_sets
+    assert copy.sample_names == small.sample_names
 
 
-def test_an_object_that_is_all_outlier_has_defined_views():
+def test_a_sample_with_all_mass_on_the_empty_set_has_defined_views():
     partition = CredalPartition([[1.0, 0, 0], [0, 1, 0]], FocalSets.singletons(2))
     np.testing.assert_array_equal(partition.to_fuzzy()[0], [0.5, 0.5])
     np.testing.assert_array_equal(partition.to_possibilistic(normalize=True), [[1, 1], [1, 0]])
@@ -364,18 +364,18 @@ def test_errors_name_the_parameter_and_the_remedy(call, message):
         (lambda p: p.relational([(0.5, 1)]), "whole numbers"),
     ],
 )
-def test_questions_that_make_no_sense_are_refused(small, call, message):
+def test_invalid_arguments_are_rejected(small, call, message):
     with pytest.raises(ValueError, match=message):
         call(small)
 
 
-def test_choosing_no_object_is_refused(small):
-    with pytest.raises(IndexError, match="no sample is chosen"):
+def test_an_empty_selection_is_rejected(small):
+    with pytest.raises(IndexError, match="selects no sample"):
         small[:0]
 
 
 @pytest.mark.parametrize("index", [(slice(None), 0), (0, 1), (slice(None), slice(None))])
-def test_columns_cannot_be_chosen(index):
+def test_columns_cannot_be_selected(index):
     square = CredalPartition(np.full((4, 4), 0.25), FocalSets.full(2))
-    with pytest.raises(IndexError, match="a partition has one index, for its samples, got 2"):
+    with pytest.raises(IndexError, match="a partition is indexed by samples only, got 2"):
         square[index]

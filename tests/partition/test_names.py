@@ -1,4 +1,4 @@
-"""Names of clusters may hold any character, and samples keep the index of the frame that they came from."""
+"""Cluster names may contain any characters, and samples keep the index of their frame."""
 
 import copy
 import pickle
@@ -17,12 +17,12 @@ from evlearn.belief import FocalSets
 from evlearn.cluster import CECM, ECM, EVCLUS, BootClus, ECMdd, EKNNClus
 from evlearn.ensemble import combine_partitions
 
-HOSTILE = ["a,b", " a", "a}", "", "Ω", "∅", '"', "a\nb", "$x^$", "=1+1", "cluster", "outlier", "sample"]
+SPECIAL_NAMES = ["a,b", " a", "a}", "", "Ω", "∅", '"', "a\nb", "$x^$", "=1+1", "cluster", "outlier", "sample"]
 N = 24
 
 
 @given(names=st.lists(st.text(), min_size=2, max_size=4, unique=True))
-def test_clusters_of_any_names_survive_files_frames_and_words(tmp_path_factory, names):
+def test_clusters_with_any_names_survive_files_frames_and_text(tmp_path_factory, names):
     masses = np.full((3, 2 ** len(names)), 2.0 ** -len(names))
     partition = CredalPartition(masses, FocalSets.full(names), sample_names=[*names[:2], '\n,"'])
     for ending in ("json", "npz"):
@@ -39,10 +39,10 @@ def test_clusters_of_any_names_survive_files_frames_and_words(tmp_path_factory, 
 
 
 def test_labels_of_any_characters_become_clusters():
-    partition = CredalPartition.from_hard([*HOSTILE, *HOSTILE])
-    assert set(partition.cluster_names) == set(HOSTILE)
-    assert [partition.cluster_names[k] for k in partition.to_hard()] == [*HOSTILE, *HOSTILE]
-    assert list(partition.to_frame()["cluster"]) == [*HOSTILE, *HOSTILE]
+    partition = CredalPartition.from_hard([*SPECIAL_NAMES, *SPECIAL_NAMES])
+    assert set(partition.cluster_names) == set(SPECIAL_NAMES)
+    assert [partition.cluster_names[k] for k in partition.to_hard()] == [*SPECIAL_NAMES, *SPECIAL_NAMES]
+    assert list(partition.to_frame()["cluster"]) == [*SPECIAL_NAMES, *SPECIAL_NAMES]
 
 
 INDICES = {
@@ -57,7 +57,7 @@ INDICES = {
     "periods": pd.period_range("2024-01", periods=N, freq="M"),
     "several levels": pd.MultiIndex.from_product([["a", "b"], range(N // 2)], names=["x", None]),
     "categories": pd.CategoricalIndex(list("abc") * (N // 3)),
-    "the same twice": pd.Index([0, 1] * (N // 2)),
+    "duplicates": pd.Index([0, 1] * (N // 2)),
     "intervals": pd.interval_range(0, N),
     "text": pd.Index([f"row {k}" for k in range(N)]),
 }
@@ -103,7 +103,7 @@ def test_every_method_keeps_the_index_also_at_the_end_of_a_pipeline(model, value
 def test_partitions_made_from_a_partition_keep_its_index(kind):
     index = INDICES[kind]
     partition = CredalPartition.from_hard([0, 1] * (N // 2), sample_names=index)
-    same = [
+    derived_partitions = [
         partition.rename(cluster_names=["a", "b"]),
         partition.permute_clusters([1, 0]),
         partition.normalize("yager"),
@@ -111,19 +111,19 @@ def test_partitions_made_from_a_partition_keep_its_index(kind):
         copy.deepcopy(partition),
         combine_partitions([partition, partition], random_state=0),
     ]
-    for one in same:
-        pd.testing.assert_index_equal(one.to_frame().index, index)
+    for derived in derived_partitions:
+        pd.testing.assert_index_equal(derived.to_frame().index, index)
     mask = np.arange(N) % 3 == 0
     for chosen in (slice(3, 20, 2), mask, [7, 1], mask.tolist(), np.array([2, 2])):
         numbers = np.arange(N)[chosen]
         assert partition[chosen].to_frame().index.equals(index[numbers])
     assert partition[4].sample_names == (str(list(index)[4]),)
     assert partition == pickle.loads(pickle.dumps(partition))
-    assert partition == partition.rename(sample_names=[str(one) for one in index])
+    assert partition == partition.rename(sample_names=[str(label) for label in index])
     assert partition != partition.rename(sample_names=range(100, 100 + N))
 
 
-def test_names_are_text_in_files_and_pictures_and_plain_numbers_of_rows_are_no_names(tmp_path, values):
+def test_names_are_text_in_files_and_default_indices_are_not_names(tmp_path, values):
     partition = CredalPartition.from_hard([0, 1], sample_names=pd.Index([5, 7]))
     assert partition.sample_names == ("5", "7")
     partition.save(tmp_path / "partition.json")
@@ -137,7 +137,7 @@ def test_names_are_text_in_files_and_pictures_and_plain_numbers_of_rows_are_no_n
         assert ECM(2, random_state=0).fit(plain).credal_partition_.sample_names is None
 
 
-def test_names_in_a_column_or_a_list_are_text_as_ever():
+def test_names_in_a_column_or_a_list_are_text():
     column = pd.Series([1, 2], index=["x", "y"])
     assert CredalPartition.from_hard([0, 1], sample_names=column).sample_names == ("1", "2")
     assert CredalPartition.from_hard([0, 1], sample_names="ab").to_frame().index.tolist() == ["a", "b"]
@@ -145,7 +145,7 @@ def test_names_in_a_column_or_a_list_are_text_as_ever():
         CredalPartition.from_hard([0, 1], sample_names=pd.Index([1, 2, 3]))
 
 
-def test_the_names_of_many_rows_become_text_only_when_they_are_asked_for():
+def test_names_are_converted_to_text_lazily():
     partition = CredalPartition.from_hard([0, 1] * 50, sample_names=pd.RangeIndex(5, 105))
     partition.permute_clusters([1, 0])[10:20].to_frame()
     assert partition == pickle.loads(pickle.dumps(partition))
@@ -153,15 +153,17 @@ def test_the_names_of_many_rows_become_text_only_when_they_are_asked_for():
     assert partition.sample_names[0] == "5"
 
 
-@pytest.mark.parametrize("copied", [lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy, copy.copy])
-def test_a_copy_of_a_partition_does_not_change_either(copied):
-    partition = copied(CredalPartition.from_hard([0, 1], sample_names="ab"))
+@pytest.mark.parametrize(
+    "make_copy", [lambda partition: pickle.loads(pickle.dumps(partition)), copy.deepcopy, copy.copy]
+)
+def test_copies_of_partitions_are_immutable(make_copy):
+    partition = make_copy(CredalPartition.from_hard([0, 1], sample_names="ab"))
     with pytest.raises(ValueError, match="read-only"):
         partition.masses[0] = 0.5
     for name in ("masses", "focal_sets", "sample_names", "other"):
-        with pytest.raises(AttributeError, match="does not change"):
+        with pytest.raises(AttributeError, match="is immutable"):
             setattr(partition, name, None)
-    with pytest.raises(AttributeError, match="does not change"):
+    with pytest.raises(AttributeError, match="is immutable"):
         del partition.masses
 
 

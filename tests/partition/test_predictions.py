@@ -1,4 +1,4 @@
-"""Masses, sets and decisions through pipelines and searches."""
+"""Masses, sets and decisions of pipelines and searches."""
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ def pipeline():
     return make_pipeline(StandardScaler(), EvidentialKNNClassifier()).fit(X, y)
 
 
-def test_a_pipeline_says_what_its_last_step_says(pipeline):
+def test_a_pipeline_returns_the_results_of_its_last_step(pipeline):
     plain = EvidentialKNNClassifier().fit(SCALED, y)
     assert evlearn.predict_mass(pipeline, X) == plain.predict_mass(SCALED)
     assert np.array_equal(evlearn.predict_set(pipeline, X), plain.predict_set(SCALED))
@@ -33,18 +33,18 @@ def test_a_pipeline_says_what_its_last_step_says(pipeline):
     assert "refused" in expected
 
 
-def test_an_estimator_alone_is_taken_as_well():
+def test_an_estimator_without_pipeline_is_accepted():
     model = ECM(3, random_state=0).fit(X)
     assert evlearn.predict_mass(model, X) == model.predict_mass(X)
 
 
-def test_masses_have_the_index_of_the_frame_that_the_first_step_saw(pipeline):
+def test_masses_have_the_index_of_the_frame_before_the_first_step(pipeline):
     frame = pd.DataFrame(X, index=[f"flower {k}" for k in range(len(X))])
     partition = evlearn.predict_mass(make_pipeline(StandardScaler(), ECM(3, random_state=0)).fit(frame), frame)
     assert partition.sample_index.equals(frame.index)
 
 
-def test_a_search_over_parameters_says_what_its_best_estimator_says(pipeline):
+def test_a_parameter_search_returns_the_results_of_its_best_estimator(pipeline):
     search = GridSearchCV(pipeline, {"evidentialknnclassifier__n_neighbors": [3, 7]}, cv=3).fit(X, y)
     assert evlearn.predict_mass(search, X) == evlearn.predict_mass(search.best_estimator_, X)
 
@@ -56,19 +56,19 @@ def test_probabilities_of_others_are_masses_on_single_clusters():
     assert np.array_equal(evlearn.predict_set(mixture, X), partition.verdict().candidates)
 
 
-def test_an_estimator_that_cannot_predict_is_refused_by_name():
+def test_the_error_names_an_estimator_that_cannot_predict():
     with pytest.raises(ValueError, match=r"StandardScaler.* has no predict_mass"):
         evlearn.predict_mass(StandardScaler().fit(X), X)
 
 
-def test_decisions_of_a_partition_refuse_where_the_loss_is_larger_than_that_of_refusing():
+def test_partitions_reject_samples_if_rejection_has_the_smallest_loss():
     partition = evlearn.CredalPartition([[0, 1, 0, 0], [0, 0.5, 0.5, 0], [0, 0, 0, 1]], FocalSets.full(2))
     assert partition.decide().tolist() == [0, 0, 0]
     assert partition.decide(rejection_cost=0.3).tolist() == [0, -1, -1]
     assert partition.decide(rejection_cost=0.3, unknown_cost=0.2).tolist() == [0, -2, -2]
 
 
-def test_outliers_get_their_own_label_where_asked_for():
+def test_outlier_label_replaces_the_labels_of_outliers():
     partition = evlearn.CredalPartition([[0, 1, 0, 0], [0.6, 0, 0.4, 0]], FocalSets.full(2))
     assert partition.to_hard().tolist() == [0, 1]
     assert partition.to_hard(outlier_label=-1).tolist() == [0, -1]

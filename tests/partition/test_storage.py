@@ -24,34 +24,34 @@ def partition():
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_nothing_is_lost_on_the_way_to_a_file_and_back(partition, tmp_path, suffix, dtype):
+def test_partitions_survive_the_round_trip_exactly(partition, tmp_path, suffix, dtype):
     original = CredalPartition(partition.masses.astype(dtype), partition.focal_sets, partition.sample_names)
     original.save(tmp_path / f"p{suffix}")
-    again = CredalPartition.load(tmp_path / f"p{suffix}")
-    assert again.masses.dtype == dtype
-    np.testing.assert_array_equal(again.masses, original.masses)
-    assert again.focal_sets == original.focal_sets
-    assert again.sample_names == original.sample_names
+    loaded = CredalPartition.load(tmp_path / f"p{suffix}")
+    assert loaded.masses.dtype == dtype
+    np.testing.assert_array_equal(loaded.masses, original.masses)
+    assert loaded.focal_sets == original.focal_sets
+    assert loaded.sample_names == original.sample_names
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(partitions(3), st.sampled_from(SUFFIXES))
 def test_every_partition_survives_the_round_trip(tmp_path, partition, suffix):
     partition.save(tmp_path / f"p{suffix}")
-    again = CredalPartition.load(tmp_path / f"p{suffix}")
-    np.testing.assert_array_equal(again.masses, partition.masses)
-    assert again.focal_sets == partition.focal_sets
-    assert again.sample_names is None
+    loaded = CredalPartition.load(tmp_path / f"p{suffix}")
+    np.testing.assert_array_equal(loaded.masses, partition.masses)
+    assert loaded.focal_sets == partition.focal_sets
+    assert loaded.sample_names is None
 
 
 def test_masses_may_stay_on_disk_aligned_and_read_only(partition, tmp_path):
     partition.save(tmp_path / "p.npz")
-    mapped = CredalPartition.load(tmp_path / "p.npz", mmap=True)
-    assert isinstance(mapped.masses, np.memmap)
-    assert mapped.masses.ctypes.data % 64 == 0
-    assert not mapped.masses.flags.writeable
-    np.testing.assert_array_equal(mapped.masses, partition.masses)
-    np.testing.assert_array_equal(mapped.to_hard(), partition.to_hard())
+    on_disk = CredalPartition.load(tmp_path / "p.npz", mmap=True)
+    assert isinstance(on_disk.masses, np.memmap)
+    assert on_disk.masses.ctypes.data % 64 == 0
+    assert not on_disk.masses.flags.writeable
+    np.testing.assert_array_equal(on_disk.masses, partition.masses)
+    np.testing.assert_array_equal(on_disk.to_hard(), partition.to_hard())
 
 
 def test_numpy_itself_can_read_the_file(partition, tmp_path):
@@ -74,10 +74,10 @@ def test_a_failed_write_leaves_the_old_file(partition, tmp_path, suffix, monkeyp
     with pytest.raises(KeyboardInterrupt):
         partition.save(path)
     assert path.read_bytes() == before
-    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-def test_a_path_without_a_known_suffix_is_refused(partition, tmp_path):
+def test_a_path_without_a_known_suffix_is_rejected(partition, tmp_path):
     with pytest.raises(ValueError, match=r"must end in \.npz or \.json, got 'p\.pkl'"):
         partition.save(tmp_path / "p.pkl")
     partition.save(tmp_path / "p.json")
@@ -85,7 +85,7 @@ def test_a_path_without_a_known_suffix_is_refused(partition, tmp_path):
         CredalPartition.load(tmp_path / "p.json", mmap=True)
     with pytest.raises(FileNotFoundError):
         CredalPartition.load(tmp_path / "missing.npz")
-    with pytest.raises(FileNotFoundError, match="does not exist; make it first"):
+    with pytest.raises(FileNotFoundError, match="does not exist; create it first"):
         partition.save(tmp_path / "no" / "folder.npz")
 
 
@@ -112,13 +112,13 @@ def document(**changes):
         {"frame_size": 2**14, "focal_sets": [[], *([k] for k in range(9999))], "masses": [[1.0] + [0.0] * 9999]},
     ],
 )
-def test_json_that_claims_more_than_it_brings_takes_no_memory(tmp_path, changes):
+def test_json_that_claims_more_than_it_contains_allocates_no_memory(tmp_path, changes):
     (tmp_path / "bad.json").write_text(document(**changes))
-    assert_refused_without_memory(tmp_path / "bad.json", 20_000_000)
+    assert_rejected_without_memory(tmp_path / "bad.json", 20_000_000)
 
 
 @pytest.mark.parametrize("shape", [(0, 2**22), (1, 2**22), (0, 2**40)])
-def test_an_archive_that_claims_more_than_it_brings_takes_no_memory(tmp_path, shape):
+def test_an_archive_that_claims_more_than_it_contains_allocates_no_memory(tmp_path, shape):
     header = HEADER | {"frame_size": shape[1]}
     empty = io.BytesIO()
     np.lib.format.write_array_header_1_0(empty, {"descr": "|u1", "fortran_order": False, "shape": shape})
@@ -128,10 +128,10 @@ def test_an_archive_that_claims_more_than_it_brings_takes_no_memory(tmp_path, sh
         "masses.npy": as_npy(np.ones((1, 1))),
     }
     archive(tmp_path / "bad.npz", GOOD | changes)
-    assert_refused_without_memory(tmp_path / "bad.npz", 1_000_000)
+    assert_rejected_without_memory(tmp_path / "bad.npz", 1_000_000)
 
 
-def assert_refused_without_memory(path, most):
+def assert_rejected_without_memory(path, max_bytes):
     tracemalloc.start()
     with pytest.raises(
         ValueError, match=rf"^{path.name} is not a credal partition.*(too large|claims|focal_sets)"
@@ -139,7 +139,7 @@ def assert_refused_without_memory(path, most):
         CredalPartition.load(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < most
+    assert peak < max_bytes
 
 
 def test_many_clusters_survive_the_round_trip(tmp_path):
@@ -149,7 +149,7 @@ def test_many_clusters_survive_the_round_trip(tmp_path):
         assert CredalPartition.load(tmp_path / f"p{suffix}") == partition
 
 
-def test_what_json_could_not_bring_back_is_not_written(tmp_path):
+def test_a_table_too_large_to_be_read_from_json_is_not_written(tmp_path):
     partition = CredalPartition([[0.0, 1.0]], FocalSets([[0]], 20_000))
     with pytest.raises(ValueError, match=r"2 focal sets by 20000 clusters is too large"):
         partition.save(tmp_path / "p.json")
@@ -157,7 +157,7 @@ def test_what_json_could_not_bring_back_is_not_written(tmp_path):
     assert CredalPartition.load(tmp_path / "p.npz") == partition
 
 
-def test_a_lack_of_memory_is_told_as_an_error_of_the_file(tmp_path, monkeypatch, partition):
+def test_a_lack_of_memory_is_reported_as_an_error_of_the_file(tmp_path, monkeypatch, partition):
     partition.save(tmp_path / "p.json")
 
     def fail(*_, **__):
@@ -174,16 +174,16 @@ def test_a_lack_of_memory_is_told_as_an_error_of_the_file(tmp_path, monkeypatch,
         ("", "Expecting value"),
         (document(masses=[["0", "1", "0", "0"]]), "numbers only"),
         (document(masses={"a": 1}), "rows of 4 numbers each"),
-        (document(focal_sets=[[], ["0"], [1], [0, 1]]), "must hold numbers of clusters"),
-        (document(focal_sets=[[], [0], [1], [1, 0]]), "not in order"),
-        (document(focal_sets=[[], [0], [1], [0, 0, 1]]), "names a cluster twice"),
+        (document(focal_sets=[[], ["0"], [1], [0, 1]]), "must contain cluster numbers"),
+        (document(focal_sets=[[], [0], [1], [1, 0]]), "not sorted"),
+        (document(focal_sets=[[], [0], [1], [0, 0, 1]]), "contains a cluster twice"),
         (document(focal_sets=[[], [0], [1], [2**70]]), "outside the frame"),
         (document(focal_sets={"0": []}), "focal_sets must be a list"),
         (document(more=1), "must not have 'more'"),
-        (document()[:-1] + ', "masses": [[1, 0, 0, 0]]}', "there twice"),
+        (document()[:-1] + ', "masses": [[1, 0, 0, 0]]}', "occurs twice"),
         (document(object_names=["\ud800"]), "UTF-8"),
-        ("[1, 2]", "does not carry the schema"),
-        (document(schema="other"), "does not carry the schema"),
+        ("[1, 2]", "its schema is not evlearn"),
+        (document(schema="other"), "its schema is not evlearn"),
         (document(version=2), "schema version 2 and this release"),
         (document(dtype="object"), "dtype is 'object'"),
         (document(frame_size=-1), "frame_size"),
@@ -195,8 +195,8 @@ def test_a_lack_of_memory_is_told_as_an_error_of_the_file(tmp_path, monkeypatch,
         (document(object_names={"a": 1}), "object_names is not a list of names"),
         (document(object_names=["a", "b"]), "2 names but there are 1 samples"),
         (document(focal_sets=[[], [0], [1], [0, 7]]), "outside the frame"),
-        (document(focal_sets=[[0], [], [1], [0, 1]]), "not in order"),
-        (document(focal_sets=[[], [0], [0], [0, 1]]), "not in order, or lists a set twice"),
+        (document(focal_sets=[[0], [], [1], [0, 1]]), "not sorted"),
+        (document(focal_sets=[[], [0], [0], [0, 1]]), "not sorted, or contains a set twice"),
         (document(focal_sets=7), "not a credal partition"),
         (document(masses=[[0, 1]]), "masses must be rows of 4 numbers each"),
         (document(masses=[]), "masses must be rows of 4 numbers each"),
@@ -209,11 +209,11 @@ def test_a_lack_of_memory_is_told_as_an_error_of_the_file(tmp_path, monkeypatch,
         ('{"schema": "evlearn.CredalPartition", "version": 1, "frame_size": 2}', "structure is broken"),
     ],
 )
-def test_hostile_json_is_refused_with_the_reason(tmp_path, text, reason):
+def test_malicious_json_is_rejected_with_the_reason(tmp_path, text, reason):
     (tmp_path / "bad.json").write_text(text)
-    with pytest.raises(ValueError, match=reason) as caught:
+    with pytest.raises(ValueError, match=reason) as raised:
         CredalPartition.load(tmp_path / "bad.json")
-    assert str(caught.value).startswith("bad.json")
+    assert str(raised.value).startswith("bad.json")
 
 
 def as_npy(array):
@@ -241,8 +241,8 @@ class Exploit:
         return (pytest.fail, ("the file ran code",))
 
 
-def claiming(shape):
-    """An array file that claims more than it holds."""
+def array_with_false_shape(shape):
+    """Return an array file whose header has a larger shape than its data."""
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": shape})
     return header.getvalue() + bytes(32)
@@ -257,9 +257,9 @@ def test_the_plain_archive_is_accepted(tmp_path):
     ("changes", "reason"),
     [
         ({"masses.npy": as_npy(np.array([[Exploit()] * 4]))}, "unexpected type"),
-        ({"masses.npy": claiming((10**15, 4))}, "does not have the size it claims"),
+        ({"masses.npy": array_with_false_shape((10**15, 4))}, "does not have the size it claims"),
         ({"masses.npy": GOOD["masses.npy"] + bytes(8)}, "does not have the size it claims"),
-        ({"masses.npy": claiming((-1, -4))}, "unexpected type"),
+        ({"masses.npy": array_with_false_shape((-1, -4))}, "unexpected type"),
         ({"masses.npy": as_npy(np.array([[0, 1, 0, 0]]))}, "unexpected type"),
         ({"masses.npy": as_npy(np.array([[0, np.nan, 0, 1]]))}, "has nan"),
         ({"masses.npy": as_npy(np.array([[0.0, 1, 0]]))}, "do not fit 4 focal sets"),
@@ -267,28 +267,28 @@ def test_the_plain_archive_is_accepted(tmp_path):
         ({"masses.npy": b"not an array"}, "not a credal partition"),
         ({"masses.npy": b"\x93NUMPY\x09\x00" + bytes(200)}, "not a credal partition"),
         ({"membership.npy": as_npy(np.array([[0, 0], [2, 0]], dtype=np.uint8))}, "zeros and ones"),
-        ({"membership.npy": as_npy(FocalSets.full(2).membership.astype(np.uint8)[::-1])}, "not in order"),
+        ({"membership.npy": as_npy(FocalSets.full(2).membership.astype(np.uint8)[::-1])}, "not sorted"),
         ({"header.npy": as_npy(np.frombuffer(b"{}", dtype=np.uint8))}, "schema"),
         ({"header.npy": as_npy(np.frombuffer(b"\xff\xfe{", dtype=np.uint8))}, "not a credal partition"),
         ({"more.npy": b""}, "instead of header, membership and masses"),
     ],
 )
 @pytest.mark.parametrize("mmap", [False, True])
-def test_hostile_archives_are_refused_with_the_reason(tmp_path, changes, reason, mmap):
+def test_malicious_archives_are_rejected_with_the_reason(tmp_path, changes, reason, mmap):
     archive(tmp_path / "bad.npz", GOOD | changes)
-    with pytest.raises(ValueError, match=reason) as caught:
+    with pytest.raises(ValueError, match=reason) as raised:
         CredalPartition.load(tmp_path / "bad.npz", mmap=mmap)
-    assert str(caught.value).startswith("bad.npz")
+    assert str(raised.value).startswith("bad.npz")
 
 
-def test_archives_that_are_compressed_are_refused_so_that_none_can_explode(tmp_path):
+def test_compressed_archives_are_rejected_because_of_decompression_bombs(tmp_path):
     archive(tmp_path / "bomb.npz", GOOD, zipfile.ZIP_DEFLATED)
     with pytest.raises(ValueError, match="compressed or encrypted"):
         CredalPartition.load(tmp_path / "bomb.npz")
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", pickle.dumps({"a": 1}), b"\x00" * 100])
-def test_files_that_are_no_archives_are_refused(tmp_path, content):
+def test_files_that_are_not_archives_are_rejected(tmp_path, content):
     (tmp_path / "bad.npz").write_bytes(content)
     with pytest.raises(ValueError, match=r"bad\.npz is not a credal partition"):
         CredalPartition.load(tmp_path / "bad.npz")
@@ -297,7 +297,7 @@ def test_files_that_are_no_archives_are_refused(tmp_path, content):
 @pytest.mark.slow
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_a_damaged_archive_gives_an_error_or_a_valid_partition_and_nothing_else(tmp_path, data):
+def test_a_damaged_archive_gives_an_error_or_a_valid_partition(tmp_path, data):
     path = tmp_path / "damaged.npz"
     archive(path, GOOD)
     content = bytearray(path.read_bytes())

@@ -1,4 +1,4 @@
-"""The first lines of a summary: warnings of fits that may have failed."""
+"""First lines of a summary: warnings about fits that may have failed."""
 
 import pickle
 
@@ -23,8 +23,8 @@ def first_line(partition):
     return str(partition.summary()).splitlines()[0]
 
 
-def test_a_cluster_with_nearly_all_samples_is_the_first_line_with_advice():
-    # Job 1 of a reviewer: "2 clusters: 11,926 and 4 rows", 70 outliers, without any warning.
+def test_the_first_line_warns_of_a_cluster_with_nearly_all_samples():
+    # Report by a user: clusters of 11,926 and 4 rows and 70 outliers, without a warning.
     partition = of_sizes(4, 11_926, n_outliers=70)
     assert first_line(partition) == (
         "Warning: Cluster 1 contains 11,926 of 11,930 samples (more than 99.9 %), not counting outliers. If this "
@@ -64,21 +64,21 @@ def test_torn_samples_are_not_in_the_largest_cluster():
     assert CredalPartition(masses, FocalSets.full(2)).summary().problems == ()
 
 
-def test_samples_that_were_selected_and_classes_are_not_judged_by_their_numbers():
+def test_sizes_of_selected_clusters_and_of_classes_are_not_checked():
     partition = of_sizes(500, 500)
     assert partition[:500].summary().problems == ()
     assert partition[partition.to_hard() == 1].rename(cluster_names=list("ab")).summary().problems == ()
     assert of_classes(of_sizes(1000, 0)).summary().problems == ()
-    everything = of_sizes(1000, 1)
-    assert len(everything[:].summary().problems) == len(everything[::-1].summary().problems) == 1
+    whole = of_sizes(1000, 1)
+    assert len(whole[:].summary().problems) == len(whole[::-1].summary().problems) == 1
 
 
-def test_summaries_of_whole_partitions_are_judged_together():
-    one, other = of_sizes(990, 10), of_sizes(10, 990)
-    assert len(one.summary().problems) == 1
-    assert (one.summary() + other.summary()).problems == ()
-    assert "1,980 of 2,000 samples (99.0 %)" in (one.summary() + one.summary()).problems[0]
-    assert (one[:500].summary() + one[500:].summary()).problems == ()
+def test_sizes_in_sums_of_summaries_are_checked_together():
+    first, second = of_sizes(990, 10), of_sizes(10, 990)
+    assert len(first.summary().problems) == 1
+    assert (first.summary() + second.summary()).problems == ()
+    assert "1,980 of 2,000 samples (99.0 %)" in (first.summary() + first.summary()).problems[0]
+    assert (first[:500].summary() + first[500:].summary()).problems == ()
 
 
 def test_problems_of_the_fit_follow_and_are_not_repeated_in_sums():
@@ -92,7 +92,7 @@ def test_problems_of_the_fit_follow_and_are_not_repeated_in_sums():
     assert f"<p><strong>Warning:</strong> {PROBLEMS[0]}</p>" in total._repr_html_()
 
 
-def test_problems_stay_with_what_is_made_from_a_partition(tmp_path):
+def test_derived_partitions_inherit_problems(tmp_path):
     partition = with_problems(of_sizes(30, 20, 10), PROBLEMS)
     partition.save(tmp_path / "p.json")
     partition.save(tmp_path / "p.npz")
@@ -111,10 +111,12 @@ def test_a_file_without_problems_does_not_mention_them(tmp_path):
     assert "problems" not in (tmp_path / "p.json").read_text()
 
 
-@pytest.mark.parametrize("wrong", ['"Text."', "[1]", "[null]", '["two\\nlines"]', '["\\u001b[31m"]', '[""]', "{}"])
-def test_problems_in_a_file_are_lines_of_text(wrong, tmp_path):
+@pytest.mark.parametrize(
+    "invalid", ['"Text."', "[1]", "[null]", '["two\\nlines"]', '["\\u001b[31m"]', '[""]', "{}"]
+)
+def test_problems_in_a_file_are_lines_of_text(invalid, tmp_path):
     path = tmp_path / "p.json"
     with_problems(of_sizes(3, 3), ("MARK",)).save(path)
-    path.write_text(path.read_text().replace('["MARK"]', wrong))
+    path.write_text(path.read_text().replace('["MARK"]', invalid))
     with pytest.raises(ValueError, match=r"p\.json is not a credal partition .*problems must"):
         CredalPartition.load(path)

@@ -13,18 +13,18 @@ from evlearn.partition import SURE_LEVEL, Verdict
 from strategies import masses_on, partitions
 
 levels = st.floats(0.01, 1) | st.sampled_from([0.25, 0.5, SURE_LEVEL, 0.75, 1.0])
-some_partitions = st.integers(1, 6).flatmap(partitions)
+small_partitions = st.integers(1, 6).flatmap(partitions)
 
 
-def believed(partition, row, clusters):
-    """The belief of a set of clusters, of masses without the empty set, by its definition."""
-    inside = ~partition.focal_sets.membership[:, ~clusters].any(axis=1)
+def belief_in(partition, row, clusters):
+    """Return the normalized belief of a set of clusters by its definition."""
+    is_subset = ~partition.focal_sets.membership[:, ~clusters].any(axis=1)
     masses = partition.masses[row]
-    return masses[1:][inside[1:]].sum() / masses[1:].sum()
+    return masses[1:][is_subset[1:]].sum() / masses[1:].sum()
 
 
-def tied(partition):
-    """Whether two clusters are the most plausible ones."""
+def is_tied(partition):
+    """Return True for samples with several most plausible clusters."""
     values = bf.contour(partition.masses, partition.focal_sets)
     return (values >= values.max(axis=1, keepdims=True) - 1e-9).sum(axis=1) > 1
 
@@ -35,48 +35,48 @@ def bayesian(draw):
     return CredalPartition(draw(masses_on(focal_sets, 4)), focal_sets)
 
 
-@given(some_partitions, levels)
-def test_candidates_are_the_fewest_of_the_most_plausible_clusters_that_are_believed_at_the_level(partition, level):
+@given(small_partitions, levels)
+def test_candidates_are_the_smallest_set_of_most_plausible_clusters_with_the_belief(partition, level):
     candidates = partition.verdict(level).candidates
     plausibilities = bf.contour(partition.masses, partition.focal_sets)
     for row in np.flatnonzero(partition.masses[:, 0] < 0.5):
-        own, values = candidates[row], plausibilities[row]
-        assert believed(partition, row, own) >= level - 1e-5
-        assert own.all() or values[own].min() > values[~own].max()
-        assert values[own].max() == values.max()
-        strictly_better = values > values[own].min() + 1e-9
-        if strictly_better.any():  # without the last, and its equals, it is not enough
-            assert believed(partition, row, strictly_better) < level
+        members, values = candidates[row], plausibilities[row]
+        assert belief_in(partition, row, members) >= level - 1e-5
+        assert members.all() or values[members].min() > values[~members].max()
+        assert values[members].max() == values.max()
+        strictly_better = values > values[members].min() + 1e-9
+        if strictly_better.any():  # minimal: without the least plausible candidates, the belief is too small
+            assert belief_in(partition, row, strictly_better) < level
 
 
-@given(some_partitions)
+@given(small_partitions)
 def test_the_belief_of_candidates_is_that_of_the_belief_functions(partition):
     full = FocalSets.full(partition.n_clusters)
-    masses = bf.expand(partition.masses, partition.focal_sets, full)
-    inside = masses[:, 0] < 0.5
-    assume(inside.any())
-    normal = masses[inside].copy()
+    masses = bf.expand_masses(partition.masses, partition.focal_sets, full)
+    is_regular = masses[:, 0] < 0.5
+    assume(is_regular.any())
+    normal = masses[is_regular].copy()
     normal[:, 0] = 0
     normal /= normal.sum(axis=1, keepdims=True)
     beliefs = bf.belief(normal, full)
-    candidates = partition.verdict(0.8).candidates[inside]
-    for row, own in enumerate(candidates):
-        (position,) = np.flatnonzero((full.membership == own).all(axis=1))
+    candidates = partition.verdict(0.8).candidates[is_regular]
+    for row, members in enumerate(candidates):
+        (position,) = np.flatnonzero((full.membership == members).all(axis=1))
         assert beliefs[row, position] >= 0.8 - 1e-5
-        if own.sum() == 2:
+        if members.sum() == 2:
             best = bf.contour(normal, full)[row].argmax()
             assert beliefs[row, full.singleton_positions[best]] < 0.8
 
 
-@given(some_partitions, levels, levels)
-def test_a_higher_level_never_takes_a_candidate_away(partition, one, other):
-    low, high = sorted((one, other))
-    few, many = partition.verdict(low).candidates, partition.verdict(high).candidates
-    assert not (few & ~many).any()
+@given(small_partitions, levels, levels)
+def test_a_higher_level_never_removes_a_candidate(partition, first_level, second_level):
+    low, high = sorted((first_level, second_level))
+    low_candidates, high_candidates = partition.verdict(low).candidates, partition.verdict(high).candidates
+    assert not (low_candidates & ~high_candidates).any()
 
 
-@given(some_partitions, levels)
-def test_every_object_is_sure_torn_or_an_outlier(partition, level):
+@given(small_partitions, levels)
+def test_every_sample_is_sure_torn_or_an_outlier(partition, level):
     verdict = partition.verdict(level)
     np.testing.assert_array_equal(verdict.sure.astype(int) + verdict.torn + verdict.outlier, 1)
     np.testing.assert_array_equal(verdict.outlier, partition.outliers())
@@ -84,107 +84,105 @@ def test_every_object_is_sure_torn_or_an_outlier(partition, level):
     assert verdict.level == level
 
 
-@given(some_partitions, levels)
-def test_objects_are_sure_where_their_doubt_is_small_enough_and_no_other_cluster_is_as_plausible(partition, level):
+@given(small_partitions, levels)
+def test_samples_are_sure_if_their_doubt_is_small_and_no_tie_occurs(partition, level):
     doubt = partition.doubt()
     assert ((doubt >= 0) & (doubt <= 1)).all()
     clear = ~partition.outliers() & (np.abs(doubt - (1 - level)) > 1e-5)
-    expected = (doubt < 1 - level) & ~tied(partition)
+    expected = (doubt < 1 - level) & ~is_tied(partition)
     np.testing.assert_array_equal(
         partition.verdict(level).sure[clear], (expected | (partition.n_clusters == 1))[clear]
     )
 
 
-@given(some_partitions, st.floats(0.51, 1))
-def test_above_one_half_no_object_is_sure_of_one_of_two_equals(partition, level):
-    assert not (tied(partition) & (partition.doubt() < 1 - level) & ~partition.outliers()).any()
+@given(small_partitions, st.floats(0.51, 1))
+def test_above_one_half_ties_are_torn(partition, level):
+    assert not (is_tied(partition) & (partition.doubt() < 1 - level) & ~partition.outliers()).any()
 
 
-@given(some_partitions, levels)
-def test_the_most_plausible_cluster_is_the_candidate_of_sure_objects_and_among_those_of_torn_ones(
-    partition, level
-):
+@given(small_partitions, levels)
+def test_the_most_plausible_cluster_is_always_a_candidate(partition, level):
     verdict = partition.verdict(level)
-    inside = np.flatnonzero(~verdict.outlier)
-    assert verdict.candidates[inside, partition.to_hard()[inside]].all()
+    is_regular = np.flatnonzero(~verdict.outlier)
+    assert verdict.candidates[is_regular, partition.to_hard()[is_regular]].all()
 
 
 @given(bayesian(), levels)
-def test_of_probabilities_candidates_are_the_smallest_set_of_highest_probability(partition, level):
+def test_candidates_of_probabilities_are_the_smallest_most_probable_set(partition, level):
     candidates = partition.verdict(level).candidates
     for row in np.flatnonzero(~partition.outliers()):
         probabilities = partition.masses[row, 1:] / partition.masses[row, 1:].sum()
         smallest = next(
             size
             for size in range(1, len(probabilities) + 1)
-            if any(sum(some) >= level * (1 - 1e-6) for some in combinations(probabilities, size))
+            if any(sum(subset) >= level * (1 - 1e-6) for subset in combinations(probabilities, size))
         )
-        own = candidates[row]
-        assert np.sort(probabilities[own])[::-1][:smallest].sum() >= level * (1 - 1e-6)
-        ties = np.isclose(probabilities[own], probabilities[own].min()).sum()
-        assert smallest <= own.sum() <= smallest + ties - 1
+        members = candidates[row]
+        assert np.sort(probabilities[members])[::-1][:smallest].sum() >= level * (1 - 1e-6)
+        ties = np.isclose(probabilities[members], probabilities[members].min()).sum()
+        assert smallest <= members.sum() <= smallest + ties - 1
 
 
-@given(some_partitions, levels, st.data())
-def test_the_numbers_of_the_clusters_decide_nothing(partition, level, data):
+@given(small_partitions, levels, st.data())
+def test_the_verdict_does_not_depend_on_cluster_numbers(partition, level, data):
     order = data.draw(st.permutations(range(partition.n_clusters)))
     other = partition.permute_clusters(order)
     np.testing.assert_array_equal(other.verdict(level).candidates, partition.verdict(level).candidates[:, order])
-    one_best = ~tied(partition)
-    np.testing.assert_allclose(other.doubt()[one_best], partition.doubt()[one_best], atol=1e-12)
+    is_unique = ~is_tied(partition)
+    np.testing.assert_allclose(other.doubt()[is_unique], partition.doubt()[is_unique], atol=1e-12)
 
 
-def test_all_of_several_equals_are_candidates():
+def test_all_tied_clusters_are_candidates():
     votes = CredalPartition.from_fuzzy([[1 / 3, 1 / 3, 1 / 3], [0.5, 0.25, 0.25], [0.5, 0.5, 0]])
     assert votes.verdict(0.6).candidates.tolist() == [[True, True, True], [True, True, True], [True, True, False]]
     assert votes.verdict(0.3).candidates.sum(axis=1).tolist() == [3, 1, 2]
 
 
-@given(some_partitions, st.floats(0, 1))
-def test_a_level_leaves_at_most_the_share_that_is_asked_for(partition, share):
-    level = partition.level_leaving(share)
-    inside = partition[~partition.outliers()] if (~partition.outliers()).any() else None
-    if inside is None:
+@given(small_partitions, st.floats(0, 1))
+def test_find_level_leaves_at_most_the_requested_share_torn(partition, share):
+    level = partition.find_level(torn_share=share)
+    regular = partition[~partition.outliers()] if (~partition.outliers()).any() else None
+    if regular is None:
         assert level == SURE_LEVEL
         return
-    beyond_help = ((inside.doubt() > 1 - 1e-5) | tied(inside)).mean() + share
-    assert inside.verdict(level).torn.mean() <= max(share, beyond_help) + 1e-9
+    max_share = ((regular.doubt() > 1 - 1e-5) | is_tied(regular)).mean() + share
+    assert regular.verdict(level).torn.mean() <= max(share, max_share) + 1e-9
 
 
-def test_a_level_leaves_about_the_share_that_is_asked_for():
+def test_find_level_leaves_about_the_requested_share_torn():
     memberships = np.random.default_rng(0).dirichlet([1, 1, 1], 1000)
     partition = CredalPartition.from_fuzzy(memberships)
     for share in (0, 0.05, 0.29, 0.5, 1):
-        level = partition.level_leaving(share)
+        level = partition.find_level(torn_share=share)
         assert partition.verdict(level).torn.mean() == pytest.approx(share, abs=1e-12)
         assert partition.summary(level).n_torn == round(1000 * share)
 
 
-def test_the_most_doubtful_are_left_to_a_person_and_outliers_do_not_count():
+def test_find_level_selects_the_most_doubtful_and_ignores_outliers():
     masses = np.array([[0, 0.9, 0.1], [0, 0.55, 0.45], [0.9, 0.05, 0.05], [0, 0.2, 0.8], [0, 0.4, 0.6]])
     partition = CredalPartition(masses, FocalSets.singletons(2))
     np.testing.assert_allclose(partition.doubt(), [0.1, 0.45, 0.5, 0.2, 0.4])
-    verdict = partition.verdict(partition.level_leaving(0.5))
+    verdict = partition.verdict(partition.find_level(torn_share=0.5))
     np.testing.assert_array_equal(verdict.torn, [False, True, False, False, True])
     np.testing.assert_array_equal(verdict.outlier, [False, False, True, False, False])
 
 
-def test_mass_on_the_empty_set_does_not_make_an_object_doubtful():
+def test_mass_on_the_empty_set_does_not_increase_doubt():
     partition = CredalPartition([[0, 0.9, 0.1, 0], [0.4, 0.54, 0.06, 0]], FocalSets.full(2))
     np.testing.assert_allclose(partition.doubt(), [0.1, 0.1])
     assert partition.verdict(0.9).sure.all()
 
 
-def test_objects_without_any_cluster_are_outliers_in_full_doubt():
+def test_samples_with_all_mass_on_the_empty_set_are_outliers_with_doubt_1():
     partition = CredalPartition([[1.0, 0, 0], [1, 0, 0]], FocalSets.singletons(2))
     assert partition.verdict().outlier.all()
     assert partition.doubt().tolist() == [1, 1]
-    assert partition.level_leaving(0.1) == SURE_LEVEL
+    assert partition.find_level(torn_share=0.1) == SURE_LEVEL
     assert partition.summary().n_outliers == 2
     assert partition.to_frame()["assignment"].tolist() == ["outlier", "outlier"]
 
 
-def test_small_masses_do_not_make_an_object_sure():
+def test_small_masses_do_not_make_a_sample_sure():
     masses = np.full((1, 16), 0.97 / 16)
     masses[0, 1] += 0.03
     partition = CredalPartition(masses, FocalSets.full(4))
@@ -206,20 +204,20 @@ def test_one_cluster_is_sure():
     assert partition.doubt().tolist() == [0, 0]
 
 
-def test_single_precision_is_judged_like_double_precision():
+def test_float32_has_the_same_verdicts_as_float64():
     masses = np.random.default_rng(1).dirichlet(np.full(16, 0.3), 500)
     double = CredalPartition(masses, FocalSets.full(4))
     single = CredalPartition(masses.astype(np.float32), FocalSets.full(4))
     np.testing.assert_allclose(single.doubt(), double.doubt(), atol=1e-6)
     for level in (0.3, SURE_LEVEL, 0.9):
         unclear = (double.verdict(level - 1e-5).candidates != double.verdict(level + 1e-5).candidates).any(axis=1)
-        one, other = single.verdict(level).candidates, double.verdict(level).candidates
-        np.testing.assert_array_equal(one[~unclear], other[~unclear])
+        single_candidates, double_candidates = single.verdict(level).candidates, double.verdict(level).candidates
+        np.testing.assert_array_equal(single_candidates[~unclear], double_candidates[~unclear])
     hard = CredalPartition(np.eye(3, dtype=np.float32)[[1, 2]] * np.float32(0.1) * 10, FocalSets.singletons(2))
     assert hard.verdict(1).sure.all()
 
 
-def test_masses_on_disk_are_judged_block_after_block(tmp_path, monkeypatch):
+def test_masses_on_disk_are_processed_in_blocks(tmp_path, monkeypatch):
     masses = np.memmap(tmp_path / "masses.dat", dtype=np.float32, mode="w+", shape=(300, 8))
     masses[:] = np.random.default_rng(2).dirichlet(np.full(8, 0.5), 300)
     partition = CredalPartition(masses, FocalSets.full(3))
@@ -230,7 +228,7 @@ def test_masses_on_disk_are_judged_block_after_block(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_many_objects_and_clusters_take_little_memory_beside_their_masses():
+def test_many_samples_and_clusters_need_little_memory_besides_their_masses():
     focal_sets = FocalSets.pairs(60)
     masses = np.zeros((20_000, len(focal_sets)), dtype=np.float32)
     random = np.random.default_rng(3)
@@ -264,29 +262,26 @@ def test_summary_frame_and_verdict_agree_at_any_level():
 
 
 @pytest.mark.parametrize("level", [0, -0.1, 1.1, np.nan, "high", None, True])
-def test_levels_that_make_no_sense_are_refused(level):
+def test_invalid_levels_are_rejected(level):
     with pytest.raises(ValueError, match="level must be a number above 0 and at most 1, got"):
         CredalPartition.from_hard([0, 1]).verdict(level)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, np.nan, "few", None])
-def test_shares_that_make_no_sense_are_refused(share):
+def test_invalid_shares_are_rejected(share):
     with pytest.raises(ValueError, match="share must be a number at least 0 and at most 1, got"):
-        CredalPartition.from_hard([0, 1]).level_leaving(share)
+        CredalPartition.from_hard([0, 1]).find_level(torn_share=share)
 
 
 def test_lower_approximations_follow_the_largest_mass_and_not_the_level():
     partition = CredalPartition([[0, 0.5, 0.3, 0.2], [0, 0.9, 0.1, 0], [0, 0.2, 0.2, 0.6]], FocalSets.full(2))
-    assert partition.lower_approximation().tolist() == [[True, False], [True, False], [False, False]]
+    assert partition.to_rough(kind="lower").tolist() == [[True, False], [True, False], [False, False]]
     assert partition.verdict().sure.tolist() == [False, True, False]
-    for method in (CredalPartition.lower_approximation, CredalPartition.upper_approximation):
-        assert "`to_rough`" in method.__doc__
-        assert "verdict()" in method.__doc__
-        assert "surely" not in method.__doc__
+    assert "`verdict`" in CredalPartition.to_rough.__doc__
 
 
 def test_the_doubt_of_an_outlier_may_be_zero():
     partition = CredalPartition([[0.9, 0.1, 0, 0]], FocalSets.full(2))
     assert partition.outliers().tolist() == [True]
     assert partition.doubt().tolist() == [0]
-    assert "evlearn.active.review" in CredalPartition.doubt.__doc__
+    assert "evlearn.active.review_queue" in CredalPartition.doubt.__doc__

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.common import papers
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, Quantile
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
 from evlearn.model_selection import ParameterSelection, select_n_clusters, select_parameter
@@ -27,7 +27,7 @@ def texts(display):
 
 
 def painted(artist, figure):
-    """Whether the picture changes when the artist is hidden."""
+    """Return True if the plot changes when the artist is hidden."""
     pictures = []
     for visible in (True, False):
         artist.set_visible(visible)
@@ -37,7 +37,7 @@ def painted(artist, figure):
     return (pictures[0] != pictures[1]).any()
 
 
-def test_curve_mark_and_legend_are_in_the_picture(data):
+def test_curve_mark_and_legend_are_in_the_plot(data):
     model = papers.ECM(alpha=2, delta=20**0.5, n_init=3, random_state=0)
     display = ClusterNumberDisplay.from_estimator(model, data[0], n_clusters=range(2, 7))
     expected = [
@@ -69,8 +69,8 @@ def test_the_mark_is_filled_and_larger_than_the_hollow_markers_of_the_curve():
     assert display.mark_.get_zorder() > display.line_.get_zorder()
 
 
-def test_what_nonspecificity_says_about_fourclass_depends_on_the_parameters(data):
-    # As the specification tells: 4 with alpha=2 and delta²=20, and 2 with the defaults of the paper.
+def test_the_nonspecificity_of_fourclass_depends_on_the_parameters(data):
+    # As specified: 4 with alpha=2 and delta²=20, and 2 with the defaults of the paper.
     for model, suggested in (
         (papers.ECM(alpha=2, delta=20**0.5, n_init=3, random_state=0), 4),
         (papers.ECM(n_init=3, random_state=0), 2),
@@ -80,7 +80,7 @@ def test_what_nonspecificity_says_about_fourclass_depends_on_the_parameters(data
 
 
 def test_the_elbow_of_the_objective_is_at_four_for_fourclass(data):
-    for model in (ECM(n_init=3, random_state=0), EVCLUS(d0_quantile=0.9, random_state=0)):
+    for model in (ECM(n_init=3, random_state=0), EVCLUS(d0=Quantile(0.9), random_state=0)):
         display = ClusterNumberDisplay.from_estimator(
             model, data[0], criterion="objective", n_clusters=range(2, 8)
         )
@@ -91,9 +91,9 @@ def test_the_elbow_of_the_objective_is_at_four_for_fourclass(data):
 
 @pytest.mark.parametrize("criterion", ["nonspecificity", "objective"])
 @pytest.mark.parametrize(
-    "model", [BPEC(), CCM(), CECM(), ECM(), EVCLUS(), RECM()], ids=lambda one: type(one).__name__
+    "model", [BPEC(), CCM(), CECM(), ECM(), EVCLUS(), RECM()], ids=lambda model: type(model).__name__
 )
-def test_every_estimator_can_be_asked(data, model, criterion):
+def test_all_estimators_are_supported(data, model, criterion):
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
     display = ClusterNumberDisplay.from_estimator(
@@ -106,7 +106,7 @@ def test_every_estimator_can_be_asked(data, model, criterion):
 def test_dissimilarities_and_constraints_reach_the_fit(data):
     X, y = data[0][:80], data[1][:80]
     constraints = PairwiseConstraints.sample(y, 40, random_state=0)
-    model = EVCLUS(d0_quantile=0.9, metric="precomputed", xi=0.9, random_state=0)
+    model = EVCLUS(d0=Quantile(0.9), metric="precomputed", constraint_weight=0.9, random_state=0)
     dissimilarities = pairwise_distances(X)
     free, bound = (
         ClusterNumberDisplay.from_estimator(model, dissimilarities, n_clusters=[3, 4], fit_params=params)
@@ -115,7 +115,7 @@ def test_dissimilarities_and_constraints_reach_the_fit(data):
     assert (free.values != bound.values).all()
 
 
-def test_a_selection_shows_its_mean_its_spread_and_how_many_samples_agree(data):
+def test_a_selection_shows_its_mean_its_spread_and_its_agreement(data):
     selection = select_n_clusters(ECM(), data[0], range(2, 8), criterion="peaks", n_repeats=4, random_state=0)
     display = ClusterNumberDisplay.from_selection(selection, name="fourclass")
     np.testing.assert_array_equal(display.line_.get_ydata(), selection.curve)
@@ -128,7 +128,7 @@ def test_a_selection_shows_its_mean_its_spread_and_how_many_samples_agree(data):
     assert not display.ax_.collections
 
 
-def test_the_curve_of_votes_is_as_high_as_the_legend_says_where_some_votes_are_for_none():
+def test_the_curve_of_votes_agrees_with_the_legend_if_there_are_empty_votes():
     curves = np.array([[0, 1.0], [np.nan] * 2, [0, 1.0], [np.nan] * 2])
     display = ClusterNumberDisplay.from_selection(
         ParameterSelection("n_clusters", np.array([2, 3]), curves, "share of votes", "largest")
@@ -149,8 +149,8 @@ def test_pipelines_are_fitted_as_a_whole(data):
     scaled = StandardScaler().fit_transform(data[0])
     model = ECM(random_state=0)
     piped, plain = (
-        ClusterNumberDisplay.from_estimator(one, X, n_clusters=[2, 3])
-        for one, X in ((make_pipeline(StandardScaler(), model), data[0]), (model, scaled))
+        ClusterNumberDisplay.from_estimator(estimator, X, n_clusters=[2, 3])
+        for estimator, X in ((make_pipeline(StandardScaler(), model), data[0]), (model, scaled))
     )
     np.testing.assert_array_equal(piped.values, plain.values)
 
@@ -163,11 +163,11 @@ def test_the_smallest_the_largest_or_the_elbow_is_suggested():
     assert ClusterNumberDisplay.from_values([2, 3, 4], [1, 1, 2]).suggested == 2
     assert ClusterNumberDisplay.from_values([2, 3, 4], [2, 2, 1], rule="largest").suggested == 2
     assert ClusterNumberDisplay.from_values([2, 3, 4], [2, 2, 1], rule="last_largest").suggested == 3
-    # Numbers need not be next to each other: 10 is farthest below the line from (2, 9) to (34, 1).
+    # Numbers need not be consecutive: 10 is farthest below the line from (2, 9) to (34, 1).
     assert ClusterNumberDisplay.from_values([2, 6, 10, 34], [9, 6, 3, 1], rule="elbow").suggested == 10
 
 
-def test_a_curve_without_an_elbow_has_no_suggestion_and_says_so():
+def test_a_curve_without_an_elbow_has_no_suggestion():
     for values in ([1, 1, 1], [3, 2, 1], [1, 3, 2]):
         display = ClusterNumberDisplay.from_values([2, 3, 4], values, rule="elbow", name="mine")
         display.figure_.canvas.draw()
@@ -176,10 +176,10 @@ def test_a_curve_without_an_elbow_has_no_suggestion_and_says_so():
         assert texts(display) == ["mine: no number suggested"]
 
 
-def test_a_suggestion_at_the_border_of_what_was_tried_is_told():
+def test_a_suggestion_at_the_end_of_the_range_is_mentioned():
     for numbers, values, text in (
-        ([2, 3, 4], [3, 2, 1], "4 clusters suggested, the most that were tried"),
-        ([5, 6, 7], [1, 2, 3], "5 clusters suggested, the fewest that were tried"),
+        ([2, 3, 4], [3, 2, 1], "4 clusters suggested, the largest number tested"),
+        ([5, 6, 7], [1, 2, 3], "5 clusters suggested, the smallest number tested"),
         ([2, 3, 4], [1, 2, 3], "2 clusters suggested"),
         ([1, 2, 3], [1, 2, 3], "1 cluster suggested"),
     ):
@@ -197,7 +197,7 @@ def test_values_come_in_any_order_and_some_may_be_unknown():
 
 def test_several_curves_on_the_same_axes_differ_and_are_all_in_the_legend():
     figure, ax = plt.subplots()
-    ax.plot([2, 3], [2, 2])  # a line of somebody else
+    ax.plot([2, 3], [2, 2])  # a line from other code
     displays = [
         ClusterNumberDisplay.from_values([2, 3, 4], [3 + shift, 1, 2], name=name, ax=ax)
         for shift, name in enumerate(("first", "second", "third"))
@@ -207,12 +207,12 @@ def test_several_curves_on_the_same_axes_differ_and_are_all_in_the_legend():
         for look in ("get_color", "get_linestyle", "get_marker"):
             looks = {str(getattr(getattr(display, artist), look)()) for display in displays}
             assert len(looks) == (2 if look == "get_linestyle" else 3), (artist, look)
-    alone = ClusterNumberDisplay.from_values([2, 3, 4], [3, 1, 2])
-    assert displays[0].line_.get_color() == alone.line_.get_color()
+    single = ClusterNumberDisplay.from_values([2, 3, 4], [3, 1, 2])
+    assert displays[0].line_.get_color() == single.line_.get_color()
     assert [text.split(":")[0] for text in texts(displays[-1])] == ["first", "second", "third"]
 
 
-def test_thirty_numbers_have_ticks_that_can_be_read():
+def test_thirty_numbers_have_legible_ticks():
     numbers = range(2, 32)
     display = ClusterNumberDisplay.from_values(numbers, np.linspace(2, 1, 30))
     display.figure_.canvas.draw()
@@ -225,7 +225,7 @@ def test_thirty_numbers_have_ticks_that_can_be_read():
     assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
-def test_the_picture_can_be_drawn_again_on_given_axes_without_a_legend():
+def test_the_plot_can_be_drawn_again_on_given_axes_without_a_legend():
     figure, ax = plt.subplots()
     display = ClusterNumberDisplay.from_values([2, 3, 4], [3, 1, 2])
     assert display.plot(ax, legend=False) is display
@@ -249,12 +249,12 @@ def test_the_picture_can_be_drawn_again_on_given_axes_without_a_legend():
         (ECM(init=np.eye(2)), r"with n_clusters=3: init must have shape \(3, 2\)"),
     ],
 )
-def test_estimators_that_cannot_be_asked_are_told_why(data, estimator, message):
+def test_invalid_estimators_are_explained(data, estimator, message):
     with pytest.raises(ValueError, match=message):
         ClusterNumberDisplay.from_estimator(estimator, data[0][:60])
 
 
-def test_wrong_numbers_and_values_are_explained(data):
+def test_invalid_numbers_and_values_are_explained(data):
     model, X = ECM(random_state=0), data[0][:60]
     for wrong, message in (
         (3, r"must be the numbers to compare, got 3; give several whole numbers, such as range\(2, 9\)"),
@@ -268,7 +268,7 @@ def test_wrong_numbers_and_values_are_explained(data):
             ClusterNumberDisplay.from_estimator(model, X, n_clusters=wrong)
     with pytest.raises(ValueError, match=r"criterion must be one of \['auto', 'nonspecificity', .*\], got 'best'"):
         ClusterNumberDisplay.from_estimator(model, X, criterion="best")
-    with pytest.raises(ValueError, match=r"at least three numbers .* for an elbow, got \[2, 3\]"):
+    with pytest.raises(ValueError, match=r"at least 3 numbers .* for an elbow, got \[2, 3\]"):
         ClusterNumberDisplay.from_estimator(model, X, criterion="objective", n_clusters=[2, 3])
     with pytest.raises(ValueError, match=r"X is an iterator, .* only once"):
         ClusterNumberDisplay.from_estimator(model, iter([X]))

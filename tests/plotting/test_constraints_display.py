@@ -33,7 +33,7 @@ def ends(lines):
 
 
 def expected(pairs):
-    return {frozenset([tuple(X[one].tolist()), tuple(X[other].tolist())]) for one, other in pairs}
+    return {frozenset([tuple(X[first].tolist()), tuple(X[second].tolist())]) for first, second in pairs}
 
 
 def test_constraints_are_lines_between_their_objects():
@@ -48,7 +48,7 @@ def test_constraints_are_lines_between_their_objects():
 
 
 @pytest.mark.parametrize("labels", [LABELS, CredalPartition.from_hard(LABELS)])
-def test_violated_constraints_are_emphasised(labels):
+def test_violated_constraints_are_emphasized(labels):
     display = draw(ConstraintsDisplay.from_constraints(CONSTRAINTS, X, labels=labels))
     assert {kind: ends(lines) for kind, lines in display.lines_.items()} == {
         kind: expected(pairs) for kind, pairs in KINDS.items()
@@ -70,7 +70,7 @@ def test_must_links_are_solid_and_cannot_links_dashed():
     assert handles["cannot-link: 1"].get_linestyle() == "--"
 
 
-def test_lines_can_be_drawn_on_a_partition_whose_legend_stays():
+def test_lines_on_a_partition_keep_its_legend():
     partition = CredalPartition.from_hard(LABELS)
     below = CredalPartitionDisplay.from_partition(partition, X, hulls=False)
     title, before = below.legend_.get_title().get_text(), [text.get_text() for text in below.legend_.get_texts()]
@@ -81,7 +81,7 @@ def test_lines_can_be_drawn_on_a_partition_whose_legend_stays():
     assert display.legend_.get_title().get_text() == title
 
 
-def test_objects_with_many_attributes_lie_where_the_partition_display_puts_them():
+def test_samples_with_many_features_have_the_coordinates_of_the_partition_display():
     irises = load_iris().data
     partition = CredalPartition.from_hard(load_iris().target)
     below = CredalPartitionDisplay.from_partition(partition, irises)
@@ -89,20 +89,20 @@ def test_objects_with_many_attributes_lie_where_the_partition_display_puts_them(
     np.testing.assert_array_equal(display.points, below.points)
 
 
-def test_of_many_constraints_a_sample_is_drawn_and_the_legend_says_so():
+def test_a_subset_of_many_constraints_is_drawn_and_mentioned_in_the_legend():
     labels = np.repeat([0, 1], 50)
     constraints = PairwiseConstraints.from_labels(labels)
     points = np.random.default_rng(0).random((100, 2))
     display = draw(ConstraintsDisplay.from_constraints(constraints, points, max_lines=60))
-    drawn = {kind: len(lines.get_segments()) for kind, lines in display.lines_.items()}
-    assert sum(drawn.values()) == 60
+    counts = {kind: len(lines.get_segments()) for kind, lines in display.lines_.items()}
+    assert sum(counts.values()) == 60
     assert entries(display) == [
-        f"must-link: {drawn['must-link']} of 2,450",
-        f"cannot-link: {drawn['cannot-link']} of 2,500",
+        f"must-link: {counts['must-link']} of 2,450",
+        f"cannot-link: {counts['cannot-link']} of 2,500",
     ]
 
 
-def test_the_picture_can_be_drawn_again_on_given_axes():
+def test_the_plot_can_be_drawn_again_on_given_axes():
     figure, ax = plt.subplots()
     display = ConstraintsDisplay.from_constraints(CONSTRAINTS, X)
     assert display.plot(ax, legend=False) is display
@@ -111,7 +111,7 @@ def test_the_picture_can_be_drawn_again_on_given_axes():
     assert display.legend_ is None
 
 
-def test_no_constraints_are_no_lines():
+def test_without_constraints_there_are_no_lines():
     assert draw(ConstraintsDisplay.from_constraints(PairwiseConstraints(), X, labels=LABELS)).lines_ == {}
 
 

@@ -14,7 +14,7 @@ from evlearn.plotting import MassContourDisplay, palette
 
 
 class Ramp:
-    """Cluster 0 on the left, cluster 1 on the right, Ω in between, and an outlier where the others leave room."""
+    """Estimator with cluster 0 on the left, cluster 1 on the right, Ω between them, and constant empty mass."""
 
     def predict_mass(self, X):
         self.asked = X
@@ -40,7 +40,7 @@ def entries(display):
     return [text.get_text() for text in display.legend_.get_texts()]
 
 
-def test_lines_of_plausibility_are_where_the_plausibility_has_their_height():
+def test_contour_lines_follow_the_plausibility():
     display = draw(MassContourDisplay.from_estimator(Ramp(), SQUARE, eps=0, levels=[0.3, 0.5]))
     left, right = display.contours_
     # The plausibility of the left cluster is 0.9 - 0.8 x.
@@ -48,12 +48,12 @@ def test_lines_of_plausibility_are_where_the_plausibility_has_their_height():
     np.testing.assert_allclose(corners(left, 0)[:, 0], 0.75, atol=1e-6)
     np.testing.assert_allclose(corners(left, 1)[:, 0], 0.5, atol=1e-6)
     np.testing.assert_allclose(corners(right, 0)[:, 0], 0.25, atol=1e-6)
-    assert [to_rgb(one.get_edgecolor()[0]) for one in display.contours_] == [
+    assert [to_rgb(artist.get_edgecolor()[0]) for artist in display.contours_] == [
         palette.cluster_shade(0),
         palette.cluster_shade(1),
     ]
-    alone = draw(MassContourDisplay.from_estimator(Ramp(), SQUARE, eps=0, sets=["left"], levels=[0.3, 0.5]))
-    assert {text.get_text() for text in alone.contours_[0].labelTexts} == {"0.3", "0.5"}
+    single = draw(MassContourDisplay.from_estimator(Ramp(), SQUARE, eps=0, sets=["left"], levels=[0.3, 0.5]))
+    assert {text.get_text() for text in single.contours_[0].labelTexts} == {"0.3", "0.5"}
     assert display.ax_.get_title() == "plausibility of each cluster"
 
 
@@ -61,7 +61,7 @@ def test_lines_of_mass_are_those_of_the_chosen_sets_in_their_order():
     display = draw(MassContourDisplay.from_estimator(Ramp(), SQUARE, of="mass", sets=["right", ()], levels=[0.4]))
     right, empty = display.contours_
     np.testing.assert_allclose(corners(right)[:, 0], 0.5, atol=0.01)
-    assert empty is None  # 0.1 everywhere
+    assert empty is None  # constant 0.1
     assert display.set_labels == ["{right}", "∅"]
     assert display.ax_.get_title() == "mass of {right}, ∅"
     assert entries(display) == ["left", "right", "no line: ∅", "decision boundary"]
@@ -71,11 +71,11 @@ def test_the_boundary_is_where_another_cluster_becomes_the_most_plausible():
     display = draw(MassContourDisplay.from_estimator(Ramp(), SQUARE))
     for boundary in display.boundaries_:
         np.testing.assert_allclose(corners(boundary)[:, 0], 0.5, atol=1e-6)
-        assert np.ptp(corners(boundary)[:, 1]) == pytest.approx(2.4)  # through the whole picture
+        assert np.ptp(corners(boundary)[:, 1]) == pytest.approx(2.4)  # spans the whole plot
     assert "decision boundary" in entries(display)
 
 
-def test_the_boundary_divides_objects_of_different_clusters():
+def test_the_boundary_separates_samples_of_different_clusters():
     X, _ = make_fourclass(200, random_state=0)
     model = ECM(n_clusters=4, random_state=0).fit(X)
     display = draw(MassContourDisplay.from_estimator(model, X))
@@ -87,15 +87,15 @@ def test_the_boundary_divides_objects_of_different_clusters():
             assert cluster in winners[max(0, row - 1) : row + 2, max(0, column - 1) : column + 2]
 
 
-def test_objects_are_drawn_with_colour_and_marker_of_their_cluster():
+def test_samples_are_drawn_with_color_and_marker_of_their_cluster():
     display = draw(MassContourDisplay.from_estimator(Ramp(), SQUARE))
-    left, right = (np.asarray(one.get_offsets()).tolist() for one in display.points_)
+    left, right = (np.asarray(artist.get_offsets()).tolist() for artist in display.points_)
     assert left == [[0, 0], [0, 2]]
     assert right == [[1, 0], [1, 2]]
     assert to_rgb(display.points_[1].get_facecolor()[0]) == to_rgb(palette.cluster_color(1))
 
 
-def test_every_kind_of_set_has_a_key():
+def test_all_kinds_of_sets_are_in_the_legend():
     X = load_butterfly().data
     model = ECM(n_clusters=2, alpha=1, beta=2, random_state=0).fit(X)
     display = draw(MassContourDisplay.from_estimator(model, X, of="mass", levels=[0.1, 0.5]))
@@ -107,9 +107,9 @@ def test_every_kind_of_set_has_a_key():
     assert MassContourDisplay.from_estimator(model, X, legend=False).legend_ is None
 
 
-def test_bands_are_filled_with_the_colours_of_their_clusters_which_mix_where_both_are_plausible():
-    class Apart:
-        """The left cluster is plausible up to 0.6, the right one from 0.4 on."""
+def test_bands_have_the_colors_of_their_clusters_which_mix_where_both_are_plausible():
+    class Separated:
+        """Estimator whose left cluster is plausible up to 0.6, the right one from 0.4."""
 
         def predict_mass(self, X):
             x = np.asarray(X)[:, 0]
@@ -117,17 +117,17 @@ def test_bands_are_filled_with_the_colours_of_their_clusters_which_mix_where_bot
             masses[np.arange(len(x)), np.select([x < 0.4, x > 0.6], [1, 2], 3)] = 1
             return CredalPartition(masses, FocalSets.full(2))
 
-    display = draw(MassContourDisplay.from_estimator(Apart(), SQUARE, eps=0, max_points=0, levels=[0.5]))
+    display = draw(MassContourDisplay.from_estimator(Separated(), SQUARE, eps=0, max_points=0, levels=[0.5]))
     shade = display.shade_.get_array()
     tints = [1 - 0.6 * (1 - np.array(to_rgb(palette.cluster_color(cluster)))) for cluster in range(2)]
     across = shade[shade.shape[0] // 2, [20, 200, 380]]
     np.testing.assert_allclose(across, [tints[0], tints[0] * tints[1], tints[1]])
 
 
-def test_the_shade_of_one_set_grows_with_its_height_and_the_place_of_the_grid_is_that_of_the_shade():
+def test_the_shading_of_one_set_is_monotone_and_aligned_with_the_grid():
     display = draw(MassContourDisplay.from_estimator(Ramp(), SQUARE, sets=["left"], eps=0))
     shade = display.shade_.get_array()[0]
-    assert (np.diff(shade[3:-3, 0]) > 0).all()  # less of the left cluster, so less of its colour
+    assert (np.diff(shade[3:-3, 0]) > 0).all()  # less of the left cluster and its color
     left, right, bottom, top = display.shade_.get_extent()
     assert (left + right) / 2 == pytest.approx(0.5)
     assert (bottom + top) / 2 == pytest.approx(1)
@@ -153,7 +153,7 @@ def test_plausibilities_of_sets_of_several_clusters_can_be_drawn():
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_other_attributes_of_a_frame_are_fixed_at_their_means(frame):
+def test_other_features_of_a_frame_are_fixed_at_their_means(frame):
     irises = load_iris(as_frame=True).data
     model = Ramp()
     names = ["petal length (cm)", "sepal width (cm)"]
@@ -162,32 +162,32 @@ def test_other_attributes_of_a_frame_are_fixed_at_their_means(frame):
     )
     assert isinstance(model.asked, frame)
     assert list(model.asked.columns) == list(irises.columns)
-    asked = np.asarray(model.asked)
-    np.testing.assert_allclose(asked[:, [0, 3]], np.tile(irises.mean().to_numpy()[[0, 3]], (49, 1)))
-    np.testing.assert_allclose(np.unique(asked[:, 2]), display.x)
-    np.testing.assert_allclose(np.unique(asked[:, 1]), display.y)
+    inputs = np.asarray(model.asked)
+    np.testing.assert_allclose(inputs[:, [0, 3]], np.tile(irises.mean().to_numpy()[[0, 3]], (49, 1)))
+    np.testing.assert_allclose(np.unique(inputs[:, 2]), display.x)
+    np.testing.assert_allclose(np.unique(inputs[:, 1]), display.y)
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == tuple(names)
     assert display.ax_.get_title().endswith("(2 other features at the mean)")
     assert len(display.points) == 50
 
 
-def test_no_objects_are_drawn_if_none_are_wanted():
+def test_max_points_0_draws_no_samples():
     display = draw(MassContourDisplay.from_estimator(Ramp(), SQUARE, max_points=0))
-    assert sum(len(one.get_offsets()) for one in display.points_) == 0
+    assert sum(len(artist.get_offsets()) for artist in display.points_) == 0
     assert entries(display) == ["left", "right", "decision boundary"]
 
 
 def test_one_cluster_has_no_boundary():
-    class One:
+    class SingleCluster:
         def predict_mass(self, X):
             return CredalPartition.from_hard(np.zeros(len(X), dtype=int))
 
-    display = draw(MassContourDisplay.from_estimator(One(), SQUARE))
+    display = draw(MassContourDisplay.from_estimator(SingleCluster(), SQUARE))
     assert display.boundaries_ == [None]
     assert entries(display) == ["0", "no line: {0}"]
 
 
-def test_the_picture_can_be_drawn_again_on_given_axes():
+def test_the_plot_can_be_drawn_again_on_given_axes():
     figure, ax = plt.subplots()
     display = MassContourDisplay.from_estimator(Ramp(), SQUARE)
     assert display.plot(ax, levels=[0.5]) is display
@@ -204,16 +204,16 @@ def test_the_picture_can_be_drawn_again_on_given_axes():
         ({"eps": -1}, "eps must be a number of at least 0, got -1"),
         ({"levels": [2]}, r"levels must be numbers between 0 and 1, got \[2\]"),
         ({"sets": []}, r"sets must be a list of sets such as \['∅', '\{0\}'\]"),
-        ({"sets": ["∅"]}, "sets has the empty set, whose plausibility is 0; ask for its mass"),
+        ({"sets": ["∅"]}, "sets contains the empty set, whose plausibility is 0; use of="),
         ({"sets": ["up"]}, "the element 'up', which is outside the frame"),
-        ({"features": [0, 0]}, "features must name two different columns"),
-        ({"X": np.zeros((4, 3))}, "X has 3 features and the plane has two; choose them with `features`"),
+        ({"features": [0, 0]}, "features must name 2 different columns"),
+        ({"X": np.zeros((4, 3))}, "X has 3 features and the plane has 2; choose 2 with `features`"),
         ({"X": np.zeros((0, 2))}, "X has no rows"),
         ({"X": np.zeros(3)}, "X must have a row for each sample"),
         ({"estimator": object()}, "estimator must have predict_mass"),
     ],
 )
-def test_wrong_arguments_are_explained(arguments, message):
+def test_invalid_arguments_are_explained(arguments, message):
     with pytest.raises(ValueError, match=message):
         MassContourDisplay.from_estimator(**({"estimator": Ramp(), "X": SQUARE} | arguments))
 
@@ -221,5 +221,7 @@ def test_wrong_arguments_are_explained(arguments, message):
 def test_too_many_sets_are_refused():
     X = np.random.default_rng(0).random((40, 2))
     model = ECM(n_clusters=5, focal_sets="full", random_state=0).fit(X)
-    with pytest.raises(ValueError, match="lines of 32 sets, too many to see; choose some with `sets`"):
+    with pytest.raises(
+        ValueError, match="lines of 32 sets would be too many to distinguish; choose some with `sets`"
+    ):
         MassContourDisplay.from_estimator(model, X, of="mass")

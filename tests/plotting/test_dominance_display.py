@@ -29,10 +29,11 @@ def offsets(points):
 def test_points_are_at_the_indices_of_the_partitions():
     display = draw(DominanceDisplay.from_partitions(PARTITIONS, TRUTH))
     expected = {
-        name: (nonspecificity_index(one), consistency_index(one, TRUTH)) for name, one in PARTITIONS.items()
+        name: (nonspecificity_index(partition), consistency_index(partition, TRUTH))
+        for name, partition in PARTITIONS.items()
     }
     assert display.names == list(PARTITIONS)
-    # The rough one says nothing wrong, as the open one, and leaves less open.
+    # The rough partition is as consistent as the vacuous one, and more specific.
     assert display.dominated_.tolist() == [False, True, False, True]
     np.testing.assert_allclose(offsets(display.best_points_), [expected["hard"], expected["rough"]])
     np.testing.assert_allclose(offsets(display.dominated_points_), [expected["worse"], expected["open"]])
@@ -48,11 +49,11 @@ def test_points_have_their_names_and_marks_a_legend():
         assert label in display.ax_.texts
     assert [text.get_text() for text in display.legend_.get_texts()] == ["not dominated", "dominated"]
     assert DominanceDisplay.from_partitions(PARTITIONS, TRUTH, legend=False).legend_ is None
-    alone = DominanceDisplay.from_partitions({"one": TRUTH}, TRUTH)
-    assert [text.get_text() for text in alone.legend_.get_texts()] == ["not dominated"]
+    single = DominanceDisplay.from_partitions({"one": TRUTH}, TRUTH)
+    assert [text.get_text() for text in single.legend_.get_texts()] == ["not dominated"]
 
 
-def test_a_line_of_steps_goes_through_the_points_that_are_not_dominated():
+def test_a_step_line_connects_the_points_that_are_not_dominated():
     display = draw(DominanceDisplay.from_partitions(PARTITIONS, TRUTH))
     line = display.front_.get_xydata()
     np.testing.assert_allclose(line[1:-1], offsets(display.best_points_))
@@ -60,13 +61,13 @@ def test_a_line_of_steps_goes_through_the_points_that_are_not_dominated():
     assert line[-1, 0] == display.ax_.get_xlim()[1]
 
 
-def test_filled_and_hollow_points_can_be_told_apart():
+def test_dominated_points_are_hollow():
     display = draw(DominanceDisplay.from_partitions(PARTITIONS, TRUTH))
     assert display.best_points_.get_facecolor()[0].tolist() != [1, 1, 1, 1]
     assert display.dominated_points_.get_facecolor()[0].tolist() == [1, 1, 1, 1]
 
 
-def test_names_do_not_lie_on_each_other():
+def test_names_do_not_overlap():
     random = np.random.default_rng(0)
     display = draw(
         DominanceDisplay(
@@ -76,16 +77,16 @@ def test_names_do_not_lie_on_each_other():
         ).plot()
     )
     boxes = [label.get_window_extent() for label in display.labels_]
-    assert not any(one.overlaps(other) for place, one in enumerate(boxes) for other in boxes[:place])
+    assert not any(box.overlaps(other) for place, box in enumerate(boxes) for other in boxes[:place])
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12))
-def test_dominated_is_who_has_a_better_one(points):
+def test_a_partition_is_dominated_if_another_one_is_better(points):
     x, y = np.array(points, dtype=float).T
     display = DominanceDisplay(names=[""] * len(x), nonspecificities=x, consistencies=y)
-    for one, (left, up) in enumerate(points):
+    for index, (left, up) in enumerate(points):
         better = [a <= left and b >= up and (a, b) != (left, up) for a, b in points]
-        assert display.dominated_[one] == any(better)
+        assert display.dominated_[index] == any(better)
 
 
 def test_the_reference_may_be_a_credal_partition():
@@ -94,7 +95,7 @@ def test_the_reference_may_be_a_credal_partition():
     assert display.consistencies[0] == consistency_index(PARTITIONS["hard"], reference)
 
 
-def test_the_picture_can_be_drawn_again_on_given_axes():
+def test_the_plot_can_be_drawn_again_on_given_axes():
     figure, ax = plt.subplots()
     display = DominanceDisplay.from_partitions(PARTITIONS, TRUTH)
     assert display.plot(ax) is display
@@ -108,9 +109,9 @@ def test_the_picture_can_be_drawn_again_on_given_axes():
     [
         ([TRUTH], "partitions must be a dictionary of partitions by name.*got list"),
         ({}, "got dict without entries"),
-        ({"short": [0, 1]}, "the partition 'short' cannot be held against the reference"),
+        ({"short": [0, 1]}, "the partition 'short' cannot be compared with the reference"),
     ],
 )
-def test_wrong_partitions_are_explained(partitions, message):
+def test_invalid_partitions_are_explained(partitions, message):
     with pytest.raises(ValueError, match=message):
         DominanceDisplay.from_partitions(partitions, TRUTH)

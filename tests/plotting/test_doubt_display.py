@@ -36,18 +36,18 @@ def by_definition(partition):
 
 
 @pytest.mark.parametrize("focal_sets", [FocalSets.full(4), FocalSets.pairs(5), FocalSets([[0, 1], [0, 1, 2]], 3)])
-def test_the_matrix_is_that_of_the_definition_and_is_what_the_cells_show(focal_sets):
+def test_the_matrix_follows_the_definition_and_is_drawn(focal_sets):
     partition = partition_of(50, focal_sets)
     display = DoubtDisplay.from_partition(partition)
     display.figure_.canvas.draw()
     expected = by_definition(partition)
     np.testing.assert_allclose(display.doubts, expected, atol=1e-15)
-    shown = np.tri(partition.n_clusters, dtype=bool)
-    np.testing.assert_allclose(cells(display.cells_)[shown], 100 * expected[shown])
-    assert np.isnan(cells(display.cells_)[~shown]).all()
+    lower_triangle = np.tri(partition.n_clusters, dtype=bool)
+    np.testing.assert_allclose(cells(display.cells_)[lower_triangle], 100 * expected[lower_triangle])
+    assert np.isnan(cells(display.cells_)[~lower_triangle]).all()
 
 
-def test_equal_masses_have_equal_colours_whether_sure_or_torn_and_the_bar_tells_them():
+def test_equal_masses_of_sure_and_torn_samples_have_equal_colors():
     partition = CredalPartition.from_rough([[1, 0], [1, 1], [1, 0], [1, 1], [0, 1]])
     display = DoubtDisplay.from_partition(partition)
     display.figure_.canvas.draw()
@@ -71,7 +71,7 @@ def test_cells_and_the_empty_set_add_up_to_one(n_clusters, n_samples, seed):
     plt.close(display.figure_)
 
 
-def test_every_cell_on_and_below_the_diagonal_has_its_number():
+def test_all_cells_on_and_below_the_diagonal_have_numbers():
     partition = partition_of(20, FocalSets.full(["small", "medium", "large"]))
     display = DoubtDisplay.from_partition(partition)
     display.figure_.canvas.draw()
@@ -81,7 +81,7 @@ def test_every_cell_on_and_below_the_diagonal_has_its_number():
         (column + 0.5, row + 0.5) for row, column in places
     ]
     assert set(display.texts_) <= set(display.ax_.texts)
-    # Dark cells have light numbers.
+    # Dark cells have white numbers.
     darkest = max(range(6), key=lambda at: display.doubts[places[at]])
     assert display.texts_[darkest].get_color() == "white"
 
@@ -95,12 +95,12 @@ def test_clusters_are_named_on_both_axes_from_the_top_left():
     assert display.ax_.get_xlabel() == display.ax_.get_ylabel() == "cluster"
 
 
-def test_the_title_tells_the_mass_of_the_empty_set_and_the_outliers():
+def test_the_title_shows_the_mass_of_the_empty_set_and_the_outliers():
     partition = CredalPartition.from_rough([[1, 0], [1, 1], [0, 0], [0, 1]])
     display = DoubtDisplay.from_partition(partition)
     assert display.ax_.get_title().splitlines() == [
-        "Diagonal: surely in a cluster. Below: torn between two.",
-        "In no cluster (∅): 25.0 %; outliers: 1 of 4 samples",
+        "Diagonal: sure of a cluster. Below: torn between 2 clusters.",
+        "No cluster (∅): 25.0 %; outliers: 1 of 4 samples",
     ]
 
 
@@ -109,8 +109,8 @@ def test_thirty_clusters_have_no_numbers():
     display.figure_.canvas.draw()
     assert display.texts_ == []
     assert len(display.ax_.get_xticklabels()) == 30
-    written = DoubtDisplay.from_partition(partition_of(20, FocalSets.pairs(13)), numbers=True)
-    assert len(written.texts_) == 13 * 14 / 2
+    numbered = DoubtDisplay.from_partition(partition_of(20, FocalSets.pairs(13)), numbers=True)
+    assert len(numbered.texts_) == 13 * 14 / 2
     assert DoubtDisplay.from_partition(partition_of(20, FocalSets.full(2)), numbers=False).texts_ == []
 
 
@@ -134,7 +134,7 @@ def test_from_estimator_draws_the_partition_of_the_fit_on_given_axes():
     assert len(other.texts) == 3
 
 
-def test_wrong_input_is_explained():
+def test_invalid_input_is_explained():
     with pytest.raises(ValueError, match=r"estimator must be fitted and have a credal_partition_, got ECM\(\)"):
         DoubtDisplay.from_estimator(ECM())
     with pytest.raises(ValueError, match="numbers must be True, False or 'auto', got 'yes'"):
@@ -142,9 +142,9 @@ def test_wrong_input_is_explained():
 
 
 @pytest.mark.slow
-def test_a_million_objects_are_summed_in_blocks():
+def test_a_million_samples_are_summed_in_blocks():
     focal_sets = FocalSets.pairs(8)
     masses = random_masses(1_000_000, len(focal_sets), np.float32)
     partition = CredalPartition(masses, focal_sets, validate=False)
-    DoubtDisplay.from_partition(partition[:10])  # what matplotlib keeps for good
+    DoubtDisplay.from_partition(partition[:10])  # permanent allocations of matplotlib
     assert peak_bytes(lambda: DoubtDisplay.from_partition(partition)) < masses.nbytes / 5

@@ -9,7 +9,7 @@ def run(code):
 
 
 @pytest.mark.slow
-def test_without_matplotlib_the_error_says_what_to_install():
+def test_without_matplotlib_the_error_explains_what_to_install():
     outcome = run("import sys; sys.modules['matplotlib'] = None; import evlearn; import evlearn.plotting")
     assert outcome.returncode == 1
     assert outcome.stderr.strip().endswith(

@@ -4,7 +4,8 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from evlearn.cluster import ECM, BootClus, PairIntervals
+from evlearn.cluster import ECM, BootClus
+from evlearn.cluster.model_based.intervals import PairIntervals
 from evlearn.datasets import make_gaussian_mixture, same_cluster_probability
 from evlearn.plotting import IntervalDisplay
 
@@ -25,12 +26,12 @@ def offsets(display):
     return [np.asarray(points.get_offsets()) for points in display.points_]
 
 
-def test_belief_stands_against_the_lower_bound_and_plausibility_against_the_upper(model):
-    display, found = IntervalDisplay.from_estimator(model), model.intervals_
+def test_belief_is_plotted_against_the_lower_bound_and_plausibility_against_the_upper(model):
+    display, intervals = IntervalDisplay.from_estimator(model), model.intervals_
     display.figure_.canvas.draw()
     left, right = offsets(display)
-    np.testing.assert_array_equal(left, np.column_stack([found.lower, found.belief]))
-    np.testing.assert_array_equal(right, np.column_stack([found.upper, found.plausibility]))
+    np.testing.assert_array_equal(left, np.column_stack([intervals.lower, intervals.belief]))
+    np.testing.assert_array_equal(right, np.column_stack([intervals.upper, intervals.plausibility]))
     assert [panel.get_ylabel() for panel in display.axes_] == [
         "belief of the same cluster",
         "plausibility of the same cluster",
@@ -41,23 +42,23 @@ def test_belief_stands_against_the_lower_bound_and_plausibility_against_the_uppe
     assert display.coverage is None
 
 
-def test_titles_tell_how_far_bounds_are_missed_which_is_the_objective(model):
+def test_titles_show_the_root_mean_squared_differences_of_the_objective(model):
     display = IntervalDisplay.from_estimator(model)
-    told = [float(panel.get_title().rpartition(" ")[2].rstrip(")")) for panel in display.axes_]
-    assert sum(value**2 for value in told) == pytest.approx(model.objective_, rel=0.02)
+    differences = [float(panel.get_title().rpartition(" ")[2].rstrip(")")) for panel in display.axes_]
+    assert sum(value**2 for value in differences) == pytest.approx(model.objective_, rel=0.02)
 
 
-def test_beside_true_probabilities_the_title_tells_the_coverage(model, truth):
-    display, found = IntervalDisplay.from_estimator(model, probabilities=truth), model.intervals_
+def test_with_true_probabilities_the_title_shows_the_coverage(model, truth):
+    display, intervals = IntervalDisplay.from_estimator(model, probabilities=truth), model.intervals_
     left, right = offsets(display)
-    np.testing.assert_array_equal(left, np.column_stack([truth, found.belief]))
-    np.testing.assert_array_equal(right, np.column_stack([truth, found.plausibility]))
-    inside = ((left[:, 1] <= left[:, 0]) & (right[:, 0] <= right[:, 1])).mean()
-    assert display.coverage == found.coverage(truth) == inside
-    assert 0.5 < inside < 1
+    np.testing.assert_array_equal(left, np.column_stack([truth, intervals.belief]))
+    np.testing.assert_array_equal(right, np.column_stack([truth, intervals.plausibility]))
+    coverage = ((left[:, 1] <= left[:, 0]) & (right[:, 0] <= right[:, 1])).mean()
+    assert display.coverage == intervals.coverage(truth) == coverage
+    assert 0.5 < coverage < 1
     for panel in display.axes_:
         assert panel.get_xlabel() == "true probability of the same cluster"
-        assert f"coverage {inside:.3f}" in panel.get_title()
+        assert f"coverage {coverage:.3f}" in panel.get_title()
 
 
 def test_many_pairs_are_counted_in_cells(model, truth):
@@ -73,7 +74,7 @@ def test_the_intervals_of_a_pipeline_are_drawn(model):
     assert IntervalDisplay.from_estimator(pipeline).intervals is model.intervals_
 
 
-def test_the_picture_can_be_drawn_again_on_given_axes(model):
+def test_the_plot_can_be_drawn_again_on_given_axes(model):
     display = IntervalDisplay.from_intervals(model.intervals_)
     figure, panels = plt.subplots(1, 2)
     assert display.plot(panels) is display
@@ -82,8 +83,8 @@ def test_the_picture_can_be_drawn_again_on_given_axes(model):
         display.plot(panels[0])
 
 
-def test_wrong_inputs_are_explained(model, truth):
-    with pytest.raises(ValueError, match=r"must be fitted and have intervals_, got ECM\(\).*BootClus"):
+def test_invalid_inputs_are_explained(model, truth):
+    with pytest.raises(ValueError, match=r"must be a fitted BootClus, which has intervals_, got ECM\(\)"):
         IntervalDisplay.from_estimator(ECM())
     with pytest.raises(ValueError, match=r"probabilities has 3 pairs and intervals has 1770"):
         IntervalDisplay.from_estimator(model, probabilities=truth[:3])
@@ -92,8 +93,8 @@ def test_wrong_inputs_are_explained(model, truth):
 
 
 def test_a_single_pair_can_be_drawn():
-    one = np.array([0.25])
-    display = IntervalDisplay.from_intervals(PairIntervals(np.array([[0, 1]]), one, one, one, one))
+    value = np.array([0.25])
+    display = IntervalDisplay.from_intervals(PairIntervals(np.array([[0, 1]]), value, value, value, value))
     assert [panel.get_title() for panel in display.axes_] == [
         "belief (root mean squared difference 0)",
         "plausibility (root mean squared difference 0)",

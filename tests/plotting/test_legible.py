@@ -1,4 +1,4 @@
-"""Whether pictures can be read: nothing is cut off at the border of the figure, for few and for many clusters."""
+"""Tests that plots are legible: nothing is cut off at the border, for few and for many clusters."""
 
 from itertools import pairwise
 
@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from evlearn import CredalPartition
-from evlearn.cluster import PairIntervals
+from evlearn.cluster.model_based.intervals import PairIntervals
 from evlearn.plotting import (
+    BeliefPeaksDisplay,
     ClusterNumberDisplay,
     CredalPartitionDisplay,
-    DeltaBelDisplay,
     DoubtDisplay,
     IntervalDisplay,
     MassesDisplay,
@@ -24,17 +24,17 @@ from evlearn.plotting import (
 
 def example(n_samples, n_clusters):
     random = np.random.default_rng(0)
-    centres = np.stack(np.divmod(np.arange(n_clusters), 6), axis=1)
+    centers = np.stack(np.divmod(np.arange(n_clusters), 6), axis=1)
     labels = np.arange(n_samples) % n_clusters
-    X = centres[labels] + 0.2 * random.normal(size=(n_samples, 2))
-    squares = ((X[:, None] - centres) ** 2).sum(axis=2)
+    X = centers[labels] + 0.2 * random.normal(size=(n_samples, 2))
+    squares = ((X[:, None] - centers) ** 2).sum(axis=2)
     possibilities = np.exp(-4 * squares + 4 * squares.min(axis=1, keepdims=True))
     possibilities[:2] *= 0.1
     return X, CredalPartition.from_possibilistic(possibilities)
 
 
 def cut_off(figure):
-    """How far what is drawn reaches beyond the figure, in inches."""
+    """Return the overhang of the drawn artists beyond the figure, in inches."""
     figure.canvas.draw()
     box = figure.get_tightbbox(figure.canvas.get_renderer())
     width, height = figure.get_size_inches()
@@ -63,38 +63,41 @@ def test_nothing_of_panels_is_cut_off(panels, n_clusters):
 
 
 @pytest.mark.slow
-def test_nothing_of_the_other_pictures_is_cut_off():
+def test_nothing_of_the_other_displays_is_cut_off():
     random = np.random.default_rng(0)
-    few, many = random.random((2, 50)), random.random((2, 9000))
+    small, large = random.random((2, 50)), random.random((2, 9000))
     intervals = PairIntervals(np.zeros((9000, 2), dtype=int), *random.random((4, 9000)))
     displays = [
         ClusterNumberDisplay.from_values(range(2, 32), random.random(30), name="a long name of a method"),
-        DeltaBelDisplay.from_data(example(120, 4)[0], n_neighbors=10),
-        RiskCoverageDisplay.from_predictions(few[0] > 0.5, few[1] > 0.5, few[0], name="a long name " * 5),
-        ShepardDisplay.from_pairs(*few),
-        ShepardDisplay.from_pairs(*many),
+        BeliefPeaksDisplay.from_data(example(120, 4)[0], n_neighbors=10),
+        RiskCoverageDisplay.from_predictions(small[0] > 0.5, small[1] > 0.5, small[0], name="a long name " * 5),
+        ShepardDisplay.from_pairs(*small),
+        ShepardDisplay.from_pairs(*large),
         PairProbabilityDisplay(
-            probabilities=many[:, :500], bounds=few[:, :2], degrees=few[:, 2:4], names=["a long name " * 5] * 2
+            probabilities=large[:, :500],
+            bounds=small[:, :2],
+            degrees=small[:, 2:4],
+            names=["a long name " * 5] * 2,
         ).plot(),
         IntervalDisplay.from_intervals(intervals),
-        IntervalDisplay.from_intervals(intervals, probabilities=many[0]),
+        IntervalDisplay.from_intervals(intervals, probabilities=large[0]),
     ]
     for display in displays:
         assert cut_off(display.figure_) < 0.01, display
 
 
-def test_the_name_of_a_cluster_does_not_hide_its_few_objects():
+def test_the_name_of_a_cluster_does_not_hide_its_few_samples():
     X, partition = example(60, 30)
     display = CredalPartitionDisplay.from_partition(partition, X)
     display.figure_.canvas.draw()
     assert len(display.names_) == 30
     for name, cluster in zip(display.names_, np.unique(display.clusters), strict=True):
-        own = (display.clusters == cluster) & ~display.outliers
-        top = display.ax_.transData.transform(X[own])[:, 1].max()
+        members = (display.clusters == cluster) & ~display.outliers
+        top = display.ax_.transData.transform(X[members])[:, 1].max()
         assert name.get_window_extent().y0 > top
 
 
-def test_the_names_of_thirty_clusters_lie_side_by_side():
+def test_the_names_of_thirty_clusters_do_not_overlap():
     display = DoubtDisplay.from_partition(example(600, 30)[1])
     display.figure_.canvas.draw()
     boxes = [label.get_window_extent() for label in display.ax_.get_xticklabels()]

@@ -11,7 +11,7 @@ from evlearn.belief import FocalSets
 from evlearn.cluster import ECM
 from evlearn.datasets import load_butterfly
 from evlearn.plotting import MassesDisplay, palette
-from evlearn.plotting.masses_display import _share_rows
+from evlearn.plotting.masses_display import _assign_rows
 
 
 def partition_of(n_samples, focal_sets, seed=0, **names):
@@ -38,7 +38,7 @@ def legend_texts(display):
 # Bars
 
 
-def test_few_objects_are_stacked_bars_of_their_masses():
+def test_few_samples_are_stacked_bars_of_their_masses():
     partition = partition_of(12, FocalSets.full(3))
     display = MassesDisplay.from_partition(partition)
     display.figure_.canvas.draw()
@@ -55,7 +55,7 @@ def test_few_objects_are_stacked_bars_of_their_masses():
     assert display.ax_.get_ylim() == (0, 1)
 
 
-def test_the_legend_of_bars_names_the_sets_from_the_top_and_stands_beside_them():
+def test_the_legend_of_bars_lists_the_sets_from_the_top_beside_the_axes():
     partition = partition_of(12, FocalSets.full(["small", "large"]))
     display = MassesDisplay.from_partition(partition)
     display.figure_.canvas.draw()
@@ -63,13 +63,13 @@ def test_the_legend_of_bars_names_the_sets_from_the_top_and_stands_beside_them()
     assert display.legend_.get_title().get_text() == "focal set"
     assert display.legend_.get_window_extent().x0 >= display.ax_.get_window_extent().x1
     assert display.legend_.get_window_extent().x1 <= display.figure_.bbox.x1
-    inside = MassesDisplay.from_partition(partition, ax=plt.subplots()[1])
-    inside.figure_.canvas.draw()
-    assert inside.legend_.get_window_extent().x1 <= inside.ax_.get_window_extent().x1
+    without_layout = MassesDisplay.from_partition(partition, ax=plt.subplots()[1])
+    without_layout.figure_.canvas.draw()
+    assert without_layout.legend_.get_window_extent().x1 <= without_layout.ax_.get_window_extent().x1
     assert MassesDisplay.from_partition(partition, legend=False).legend_ is None
 
 
-def test_empty_set_single_clusters_unions_and_the_frame_look_different():
+def test_empty_set_single_clusters_unions_and_the_frame_have_distinct_styles():
     display = MassesDisplay.from_partition(partition_of(12, FocalSets.full(4)), max_sets=16)
     looks = {label: bars[0] for label, bars in zip(display.labels_, display.bars_, strict=True)}
     assert looks["∅"].get_facecolor() == to_rgba("black")
@@ -78,15 +78,15 @@ def test_empty_set_single_clusters_unions_and_the_frame_look_different():
     red, green, blue, _ = looks["Ω"].get_facecolor()
     assert red == green == blue
     for label, bar in looks.items():
-        several = "," in label
-        assert (bar.get_hatch() is not None) == several, label
+        is_union = "," in label
+        assert (bar.get_hatch() is not None) == is_union, label
     pair = looks["{0,2}"]
     assert pair.get_facecolor() == to_rgba(palette.cluster_color(0))
     assert pair.get_edgecolor()[:3] == to_rgba(palette.cluster_color(2))[:3]
     assert len({(bar.get_facecolor(), bar.get_edgecolor(), bar.get_hatch()) for bar in looks.values()}) == 16
 
 
-def test_objects_have_their_names_where_they_are_few():
+def test_few_samples_have_names():
     names = [f"sample {letter}" for letter in "abcdefghij"]
     display = MassesDisplay.from_partition(partition_of(10, FocalSets.full(2), sample_names=names))
     assert ticks(display.ax_.xaxis) == names
@@ -98,7 +98,7 @@ def test_objects_have_their_names_where_they_are_few():
     assert all(float(tick).is_integer() for tick in unnamed.ax_.get_xticks())
 
 
-def test_sets_without_mass_are_left_out_and_the_lightest_are_lumped():
+def test_sets_without_mass_are_omitted_and_those_with_little_mass_combined():
     partition = partition_of(20, FocalSets.full(4))
     display = MassesDisplay.from_partition(partition, max_sets=5)
     totals = partition.masses.sum(axis=0)
@@ -123,7 +123,7 @@ def test_thirty_clusters_have_a_bar_each():
 
 
 @pytest.mark.parametrize("focal_sets", [FocalSets.full(3), FocalSets([[0], [0, 1], [0, 1, 2]], 3)])
-def test_many_objects_are_rows_sorted_by_cluster_and_then_by_decidedness(focal_sets):
+def test_many_samples_are_rows_sorted_by_cluster_and_then_by_mass(focal_sets):
     partition = partition_of(100, focal_sets)
     display = MassesDisplay.from_partition(partition)
     display.figure_.canvas.draw()
@@ -132,17 +132,17 @@ def test_many_objects_are_rows_sorted_by_cluster_and_then_by_decidedness(focal_s
     clusters = partition.to_hard()[display.order_]
     assert (np.diff(clusters) >= 0).all()
     sure = np.where(focal_sets.singleton_positions >= 0, partition.masses[:, focal_sets.singleton_positions], 0)
-    own = sure[display.order_, clusters]
-    assert (np.diff(own)[np.diff(clusters) == 0] <= 0).all()
+    sorted_masses = sure[display.order_, clusters]
+    assert (np.diff(sorted_masses)[np.diff(clusters) == 0] <= 0).all()
     possible = partition.to_possibilistic()[display.order_, clusters]
-    tied = (np.diff(clusters) == 0) & (np.diff(own) == 0)
+    tied = (np.diff(clusters) == 0) & (np.diff(sorted_masses) == 0)
     assert (np.diff(possible)[tied] <= 0).all()
     assert display.bars_ == []
     assert display.ax_.yaxis_inverted()
     assert display.ax_.get_title() == ""
 
 
-def test_columns_are_named_after_sets_with_single_clusters_in_their_colour():
+def test_columns_are_named_after_sets_with_single_clusters_in_their_color():
     partition = partition_of(100, FocalSets.full(["small", "medium", "large"]))
     display = MassesDisplay.from_partition(partition)
     assert ticks(display.ax_.xaxis) == list(partition.focal_sets.labels)
@@ -158,7 +158,7 @@ def test_columns_are_named_after_sets_with_single_clusters_in_their_colour():
     assert MassesDisplay.from_partition(partition, legend=False).colorbar_ is None
 
 
-def test_bands_at_the_left_have_the_colours_and_names_of_the_clusters():
+def test_bands_at_the_left_have_the_colors_and_names_of_the_clusters():
     clusters = np.repeat([0, 2, 3], [300, 3, 100])
     partition = CredalPartition.from_rough(np.eye(4)[clusters], cluster_names=["a", "b", "c", "d"])
     display = MassesDisplay.from_partition(partition)
@@ -168,12 +168,12 @@ def test_bands_at_the_left_have_the_colours_and_names_of_the_clusters():
         assert band.get_facecolor() == to_rgba(palette.cluster_color(cluster))
         assert band.get_x() + band.get_width() < 0
         assert band in display.ax_.patches
-    assert ticks(display.ax_.yaxis) == ["a", "d"]  # three of 403 rows have no room for a name
+    assert ticks(display.ax_.yaxis) == ["a", "d"]  # 3 of 403 rows are too few for a name
     np.testing.assert_array_equal(display.ax_.get_yticks(), [150, 353])
     assert display.ax_.get_ylabel() == "samples, by their most plausible cluster"
 
 
-def test_of_very_many_objects_each_row_is_a_mean_and_the_title_says_so():
+def test_rows_of_very_many_samples_are_means_as_the_title_mentions():
     partition = partition_of(4000, FocalSets.full(3))
     _, ax = plt.subplots()
     ax.set_title("Mine")
@@ -183,7 +183,7 @@ def test_of_very_many_objects_each_row_is_a_mean_and_the_title_says_so():
     values = cells(display)
     assert 100 <= len(values) <= 103
     np.testing.assert_allclose(values[0], partition.masses[display.order_[:40]].mean(axis=0))
-    # The rows are as high as they have samples, so that no mass is lost.
+    # Heights of rows are proportional to their samples, so that the total mass is preserved.
     edges = np.asarray(display.cells_.get_coordinates())[:, 0, 1]
     assert edges[-1] == 4000
     np.testing.assert_allclose(np.diff(edges) @ values, partition.masses.sum(axis=0))
@@ -199,10 +199,10 @@ def test_no_more_than_forty_columns_are_drawn():
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(1, 20))
-def test_rows_hold_neighbours_of_one_cluster_and_are_never_too_many(clusters, max_rows):
+def test_rows_contain_consecutive_samples_of_one_cluster_and_respect_the_maximum(clusters, max_rows):
     clusters = np.array(clusters)
     order = np.argsort(clusters, kind="stable")
-    rows, step = _share_rows(clusters, order, max_rows)
+    rows, step = _assign_rows(clusters, order, max_rows)
     sizes = np.bincount(rows)
     assert (sizes > 0).all()
     assert sizes.max() <= step
@@ -214,7 +214,7 @@ def test_rows_hold_neighbours_of_one_cluster_and_are_never_too_many(clusters, ma
 # Both
 
 
-def test_the_kind_can_be_chosen_and_the_picture_drawn_again_on_given_axes():
+def test_the_kind_can_be_chosen_and_the_plot_drawn_again_on_given_axes():
     model = ECM(n_clusters=2, delta=5, random_state=0).fit(load_butterfly().data)
     figure, ax = plt.subplots()
     display = MassesDisplay.from_estimator(model, kind="heatmap", ax=ax)
@@ -229,7 +229,7 @@ def test_the_kind_can_be_chosen_and_the_picture_drawn_again_on_given_axes():
     assert len(MassesDisplay.from_partition(partition_of(150, FocalSets.full(2)), kind="bars").bars_) == 4
 
 
-def test_wrong_input_is_explained():
+def test_invalid_input_is_explained():
     partition = partition_of(201, FocalSets.full(2))
     with pytest.raises(
         ValueError, match=r"kind='bars' is for at most 200 samples, but there are 201; use 'heatmap'"
@@ -245,7 +245,7 @@ def test_wrong_input_is_explained():
 
 
 @pytest.mark.slow
-def test_a_million_objects_are_drawn_without_a_copy_of_their_masses():
+def test_a_million_samples_are_drawn_without_a_copy_of_their_masses():
     focal_sets = FocalSets.pairs(8)
     masses = random_masses(1_000_000, len(focal_sets), np.float32)
     partition = CredalPartition(masses, focal_sets, validate=False)

@@ -1,4 +1,4 @@
-"""Names that users gave are drawn letter by letter, whatever they hold."""
+"""Tests that names of the user are drawn literally."""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from evlearn.plotting import (
     PartitionMapDisplay,
     RelationalDisplay,
 )
-from evlearn.plotting.names import on_axis, shortened
+from evlearn.plotting.names import shorten, shorten_for_axis
 
 HOSTILE = ["$x^$", "$y$ and $z_$", "a,b", "a\nb", "_under", "", r"\\$", "x" * 200]
 N = len(HOSTILE)
@@ -30,7 +30,7 @@ FRAMES = [pd.DataFrame(VALUES, columns=HOSTILE[k : k + 2]) for k in range(N - 1)
 
 def draw(display):
     figure = display.figure_ if hasattr(display, "figure_") else display.ax_.figure
-    figure.canvas.draw()  # formulas are read only now
+    figure.canvas.draw()  # parses formulas
     return display
 
 
@@ -42,7 +42,7 @@ def test_columns_of_any_names_are_drawn(frame):
 
 
 @pytest.mark.parametrize("kind", ["bars", "heatmap"])
-def test_objects_and_clusters_of_any_names_are_drawn(kind):
+def test_samples_and_clusters_of_any_names_are_drawn(kind):
     draw(MassesDisplay.from_partition(PARTITION, kind=kind))
     draw(DoubtDisplay.from_partition(PARTITION))
     draw(RelationalDisplay.from_partition(PARTITION))
@@ -61,14 +61,14 @@ def test_a_formula_is_drawn_as_it_is_written():
     assert label._preprocess_math(label.get_text()) == ("US$ and C$", False)
 
 
-def test_names_are_short_and_in_one_line_and_are_seen():
-    assert shortened("a\nb\tc") == "a b c"
-    assert shortened("x" * 30) == "x" * 23 + "…"
-    assert len(on_axis("x" * 300)) == 60
-    assert shortened("") == '""'
-    assert shortened("_x") == " _x"
-    assert shortened("$") == r"\$"
-    assert shortened("New York") == "New York"
+def test_names_are_short_on_one_line_and_visible():
+    assert shorten("a\nb\tc") == "a b c"
+    assert shorten("x" * 30) == "x" * 23 + "…"
+    assert len(shorten_for_axis("x" * 300)) == 60
+    assert shorten("") == '""'
+    assert shorten("_x") == " _x"
+    assert shorten("$") == r"\$"
+    assert shorten("New York") == "New York"
 
 
 def test_columns_of_several_levels_are_chosen_by_their_tuples():

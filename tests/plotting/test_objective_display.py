@@ -3,13 +3,13 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 
-from evlearn.cluster import ECM, EVCLUS
+from evlearn.cluster import ECM, EVCLUS, Quantile
 from evlearn.datasets import load_butterfly
 from evlearn.plotting import ObjectiveDisplay
 
 
 class Fitted:
-    """The attributes of an estimator that was fitted."""
+    """Attributes of a fitted estimator."""
 
     def __init__(self, history, converged):
         self.objective_history_ = np.array(history)
@@ -23,7 +23,7 @@ def texts(display):
 def test_the_objective_is_drawn_against_iterations_that_begin_at_zero():
     for model in (
         ECM(n_clusters=2, beta=2, delta=5, init="random", random_state=0),
-        EVCLUS(n_clusters=2, d0_quantile=0.9, random_state=0),
+        EVCLUS(n_clusters=2, d0=Quantile(0.9), random_state=0),
     ):
         model.fit(load_butterfly().data)
         display = ObjectiveDisplay.from_estimator(model)
@@ -40,13 +40,13 @@ def test_the_objective_is_drawn_against_iterations_that_begin_at_zero():
 
 
 def test_the_last_value_has_a_marker_that_is_hollow_where_the_fit_did_not_converge():
-    done = ObjectiveDisplay.from_estimator(Fitted([3, 2, 1.5], True))
+    converged = ObjectiveDisplay.from_estimator(Fitted([3, 2, 1.5], True))
     open_end = ObjectiveDisplay.from_estimator(Fitted([3.0, 2.0], False), name="mine")
-    for display in (done, open_end):
+    for display in (converged, open_end):
         display.figure_.canvas.draw()
         assert display.line_.get_markevery() == [-1]
         assert display.line_.get_marker() not in ("", "None")
-    assert to_rgba(done.line_.get_markerfacecolor()) != to_rgba("white")
+    assert to_rgba(converged.line_.get_markerfacecolor()) != to_rgba("white")
     assert to_rgba(open_end.line_.get_markerfacecolor()) == to_rgba("white")
     assert texts(open_end) == ["mine: 2, not converged after 1 iteration"]
 
@@ -69,7 +69,7 @@ def test_a_history_of_one_value_can_be_drawn():
 
 def test_several_fits_on_the_same_axes_differ_and_are_all_in_the_legend():
     figure, ax = plt.subplots()
-    ax.plot([0, 1], [2, 2])  # a line of somebody else
+    ax.plot([0, 1], [2, 2])  # a line from other code
     displays = [
         ObjectiveDisplay.from_estimator(Fitted([5, 3, 2], converged), name=name, ax=ax)
         for name, converged in (("first", True), ("second", False), ("third", True))
@@ -82,7 +82,7 @@ def test_several_fits_on_the_same_axes_differ_and_are_all_in_the_legend():
     assert [text.split(":")[0] for text in texts(displays[-1])] == ["first", "second", "third"]
 
 
-def test_the_picture_can_be_drawn_again_on_given_axes_without_a_legend():
+def test_the_plot_can_be_drawn_again_on_given_axes_without_a_legend():
     figure, ax = plt.subplots()
     display = ObjectiveDisplay.from_estimator(Fitted([5, 3, 2], True))
     assert display.plot(ax, legend=False) is display
@@ -93,7 +93,7 @@ def test_the_picture_can_be_drawn_again_on_given_axes_without_a_legend():
     assert len(ax.lines) == 1
 
 
-def test_wrong_input_is_explained():
+def test_invalid_input_is_explained():
     with pytest.raises(ValueError, match=r"have objective_history_ and converged_, got ECM.*call"):
         ObjectiveDisplay.from_estimator(ECM())
     with pytest.raises(ValueError, match=r"kind must be one of .*'objective', 'distance'.*, got 'log'"):

@@ -1,4 +1,4 @@
-"""True classes, sizes, prototypes and ellipses in the picture of a partition; and pictures in panels."""
+"""Tests of true classes, sizes, prototypes and ellipses in plots of partitions, and of panels."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,7 +38,7 @@ def legend_of(display):
     return [text.get_text() for text in display.legend_.get_texts()]
 
 
-def test_true_classes_have_markers_and_clusters_have_colours(model):
+def test_true_classes_have_markers_and_clusters_have_colors(model):
     species = np.array(["setosa", "versicolor", "virginica"])[Y]
     display = CredalPartitionDisplay.from_estimator(model, X, features=[2, 3], y_true=species)
     display.figure_.canvas.draw()
@@ -55,16 +55,16 @@ def test_true_classes_have_markers_and_clusters_have_colours(model):
 
 
 @pytest.mark.parametrize("size", ["plausibility", "belief"])
-def test_areas_are_in_proportion(size):
+def test_areas_are_proportional_to_sizes(size):
     masses = np.array([[0, 1.0, 0, 0], [0, 0.7, 0, 0.3], [0.5, 0.5, 0, 0], [0, 0, 0.8, 0.2]])
     partition = CredalPartition(masses, FocalSets.full(2))
     places = np.arange(8.0).reshape(4, 2)
     display = CredalPartitionDisplay.from_partition(partition, places, size=size, rule="max_mass")
     areas = {tuple(at): area for points in display.sure_points_ for at, area in _areas(points)}
-    told = {"plausibility": [1, 1, 0.5], "belief": [1, 0.7, 0.5]}[size]
-    found = np.array([areas[tuple(places[k])] for k in (0, 1, 2) if tuple(places[k]) in areas])
-    np.testing.assert_allclose(found / found[0], told[: len(found)])
-    assert len(found) >= 2
+    sizes = {"plausibility": [1, 1, 0.5], "belief": [1, 0.7, 0.5]}[size]
+    observed = np.array([areas[tuple(places[k])] for k in (0, 1, 2) if tuple(places[k]) in areas])
+    np.testing.assert_allclose(observed / observed[0], sizes[: len(observed)])
+    assert len(observed) >= 2
 
 
 def _areas(points):
@@ -73,35 +73,35 @@ def _areas(points):
 
 
 @pytest.mark.parametrize("features", [None, [0, 2]])
-def test_prototypes_stand_where_samples_at_their_place_would(model, features):
+def test_prototypes_have_the_coordinates_of_equal_samples(model, features):
     display = CredalPartitionDisplay.from_estimator(model, X, features=features, prototypes=True)
-    found = np.vstack([offsets(one) for one in display.prototype_points_])
+    positions = np.vstack([offsets(artist) for artist in display.prototype_points_])
     if features:
-        np.testing.assert_allclose(found, model.cluster_centers_[:, features])
+        np.testing.assert_allclose(positions, model.cluster_centers_[:, features])
     else:
-        # Projections are linear: means of samples are where means of their points are.
+        # Projections are linear, so they preserve means.
         middle = [X[k == Y].mean(axis=0) for k in range(3)]
         other = CredalPartitionDisplay.from_partition(model.credal_partition_, X, prototypes=middle)
         places = [other.points[k == Y].mean(axis=0) for k in range(3)]
-        np.testing.assert_allclose(np.vstack([offsets(one) for one in other.prototype_points_]), places)
+        np.testing.assert_allclose(np.vstack([offsets(artist) for artist in other.prototype_points_]), places)
     assert "prototype" in legend_of(display)
 
 
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
 @pytest.mark.parametrize("features", [None, [0, 1], [2, 0]])
-def test_ellipses_hold_nine_tenths_of_their_component(kind, features):
+def test_ellipses_contain_90_percent_of_their_component(kind, features):
     random = np.random.default_rng(0)
     places, _ = make_blobs(600, n_features=3, centers=[[0, 0, 0], [20, 5, 10]], random_state=0)
     places = places * [1, 1, 1 if kind in ("spherical", "tied") else 2]
     mixture = GaussianMixture(2, covariance_type=kind, random_state=0).fit(places)
-    drawn, labels = mixture.sample(4000)
+    points, labels = mixture.sample(4000)
     order = random.permutation(4000)
-    drawn, labels = drawn[order], labels[order]
+    points, labels = points[order], labels[order]
     partition = CredalPartition.from_hard(labels)
-    display = CredalPartitionDisplay.from_partition(partition, drawn, features=features, mixture=mixture)
+    display = CredalPartitionDisplay.from_partition(partition, points, features=features, mixture=mixture)
     for cluster, line in enumerate(display.ellipse_lines_):
-        inside = Path(line.get_xydata()).contains_points(display.points[labels == cluster])
-        assert inside.mean() == pytest.approx(0.9, abs=0.025)
+        is_inside = Path(line.get_xydata()).contains_points(display.points[labels == cluster])
+        assert is_inside.mean() == pytest.approx(0.9, abs=0.025)
     assert "90 % of a component" in legend_of(display)
 
 
@@ -112,7 +112,7 @@ def test_ellipses_of_bootclus_are_those_of_its_mixture():
         np.testing.assert_allclose(line.get_xydata()[:-1].mean(axis=0), mean[:2], rtol=1e-6)
 
 
-def test_what_cannot_be_drawn_is_told(model):
+def test_invalid_arguments_are_explained(model):
     partition = model.credal_partition_
     from_partition = CredalPartitionDisplay.from_partition
     with pytest.raises(ValueError, match="y_true must have a class for each of 150 samples"):
@@ -139,38 +139,38 @@ def test_there_is_a_panel_for_each_pair_of_features(model):
     display = PartitionPanelsDisplay.from_partition(model.credal_partition_, frame, y_true=Y)
     display.figure_.canvas.draw()
     pairs = [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)]
-    for one, panel, (first, second) in zip(display.displays_, display.axes_, pairs, strict=True):
-        np.testing.assert_array_equal(one.points, X[:, [first, second]])
-        assert one.ax_ is panel
-        assert one.legend_ is None
-    shown = [panel for panel in display.axes_ if panel.xaxis.label.get_visible() and panel.get_xlabel()]
-    assert [panel.get_xlabel() for panel in shown] == ["a", "b", "c"]
+    for panel_display, panel, (first, second) in zip(display.displays_, display.axes_, pairs, strict=True):
+        np.testing.assert_array_equal(panel_display.points, X[:, [first, second]])
+        assert panel_display.ax_ is panel
+        assert panel_display.legend_ is None
+    labeled = [panel for panel in display.axes_ if panel.xaxis.label.get_visible() and panel.get_xlabel()]
+    assert [panel.get_xlabel() for panel in labeled] == ["a", "b", "c"]
     assert len([panel for panel in display.figure_.axes if panel.get_visible()]) == 6
     assert "true class 1" in legend_of(display)
-    some = PartitionPanelsDisplay.from_estimator(model, X, features=[3, 0], legend=False)
-    np.testing.assert_array_equal(some.displays_[0].points, X[:, [3, 0]])
-    assert some.legend_ is None
+    subset = PartitionPanelsDisplay.from_estimator(model, X, features=[3, 0], legend=False)
+    np.testing.assert_array_equal(subset.displays_[0].points, X[:, [3, 0]])
+    assert subset.legend_ is None
 
 
-def test_panels_of_clusters_show_who_may_belong_to_each(model):
+def test_panels_of_clusters_show_their_possible_samples(model):
     display = PartitionPanelsDisplay.from_estimator(model, X, panels="clusters", hulls=True, prototypes=True)
     candidates = model.credal_partition_.verdict().candidates
     assert [panel.get_title() for panel in display.axes_] == ["cluster 0", "cluster 1", "cluster 2"]
-    for cluster, one in enumerate(display.displays_):
-        assert len(one.points) == candidates[:, cluster].sum()
-        assert (one.clusters == cluster).all()
-        assert (one.torn == (candidates.sum(axis=1) > 1)[candidates[:, cluster]]).all()
-        assert [line is not None for line in one.upper_lines_] == [k == cluster for k in range(3)]
+    for cluster, panel_display in enumerate(display.displays_):
+        assert len(panel_display.points) == candidates[:, cluster].sum()
+        assert (panel_display.clusters == cluster).all()
+        assert (panel_display.torn == (candidates.sum(axis=1) > 1)[candidates[:, cluster]]).all()
+        assert [line is not None for line in panel_display.upper_lines_] == [k == cluster for k in range(3)]
         np.testing.assert_allclose(
-            one.sizes, model.credal_partition_.to_possibilistic()[candidates[:, cluster], cluster]
+            panel_display.sizes, model.credal_partition_.to_possibilistic()[candidates[:, cluster], cluster]
         )
 
 
 def test_many_features_have_to_be_chosen(model):
     wide = np.hstack([X, X, X])
-    with pytest.raises(ValueError, match="X has 12 features, and panels show from two to 8"):
+    with pytest.raises(ValueError, match="X has 12 features, but panels show 2 to 8"):
         PartitionPanelsDisplay.from_partition(model.credal_partition_, wide)
-    with pytest.raises(ValueError, match="features must name two or more columns of X"):
+    with pytest.raises(ValueError, match="features must name at least 2 columns of X"):
         PartitionPanelsDisplay.from_partition(model.credal_partition_, wide, features=[1])
     with pytest.raises(ValueError, match="panels must be one of"):
         PartitionPanelsDisplay.from_partition(model.credal_partition_, X, panels="pairs")

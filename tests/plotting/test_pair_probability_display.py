@@ -18,7 +18,7 @@ def model():
     return BootClus(3, covariance_models="EEE", n_bootstrap=60, random_state=0).fit(X)
 
 
-def test_each_panel_counts_what_resamples_say_of_a_pair(model):
+def test_panels_are_histograms_over_resamples(model):
     display = PairProbabilityDisplay.from_estimator(model, X, PAIRS)
     display.figure_.canvas.draw()
     probabilities = model.pair_probabilities(X, PAIRS)
@@ -36,9 +36,11 @@ def test_lines_are_the_intervals_and_the_degrees_of_the_model(model):
     number = int(np.argmax(intervals.upper - intervals.lower))
     pair = intervals.pairs[number]
     display = PairProbabilityDisplay.from_estimator(model, X, [pair])
-    told = [[line.get_xdata()[0] for line in lines[0]] for lines in (display.bound_lines_, display.degree_lines_)]
-    np.testing.assert_allclose(told[0], [intervals.lower[number], intervals.upper[number]], atol=1e-5)
-    np.testing.assert_allclose(told[1], [intervals.belief[number], intervals.plausibility[number]], atol=1e-9)
+    positions = [
+        [line.get_xdata()[0] for line in lines[0]] for lines in (display.bound_lines_, display.degree_lines_)
+    ]
+    np.testing.assert_allclose(positions[0], [intervals.lower[number], intervals.upper[number]], atol=1e-5)
+    np.testing.assert_allclose(positions[1], [intervals.belief[number], intervals.plausibility[number]], atol=1e-9)
     assert [text.get_text() for text in display.legend_.get_texts()] == [
         "confidence interval",
         "belief and plausibility",
@@ -52,7 +54,7 @@ def test_names_pipelines_and_given_axes(model):
     display = PairProbabilityDisplay.from_estimator(pipeline, frame, [(0, 1), (2, 3)], ax=axes)
     assert display.figure_ is figure
     assert [panel.get_title() for panel in axes] == ["row 0 and row 1", "row 2 and row 3"]
-    with pytest.raises(ValueError, match="estimator must be a BootClus, which has resamples, got ECM"):
+    with pytest.raises(ValueError, match="estimator must be a BootClus, which has bootstrap resamples, got ECM"):
         PairProbabilityDisplay.from_estimator(ECM(2, random_state=0).fit(X), X, PAIRS)
     with pytest.raises(ValueError, match="ax has 2 axes but there are 3 panels"):
         PairProbabilityDisplay.from_estimator(model, X, PAIRS, ax=axes)

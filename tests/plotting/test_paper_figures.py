@@ -1,4 +1,4 @@
-"""What the figures of the source documents must show, whatever they look like."""
+"""Tests of the content of the figures of the source documents."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 from benchmarks.studies.reproduction import figures
 from evlearn.cluster import ECM, EVCLUS
 from evlearn.datasets import load_butterfly, make_fourclass
-from evlearn.plotting import CredalPartitionDisplay, DeltaBelDisplay, MassesDisplay, RelationalDisplay
+from evlearn.plotting import BeliefPeaksDisplay, CredalPartitionDisplay, MassesDisplay, RelationalDisplay
 
 
 def offsets(artist):
@@ -40,16 +40,16 @@ def butterfly():
     return X, EVCLUS(2, focal_sets="full", d0=11, tol=1e-9, random_state=0).fit(X)
 
 
-def test_the_butterfly_has_object_6_torn_and_object_12_outside(butterfly):
+def test_the_butterfly_has_sample_6_torn_and_sample_12_outside(butterfly):
     X, model = butterfly
     display = CredalPartitionDisplay.from_estimator(model, X, rule="max_mass")
     assert points_of(display.torn_points_) == {tuple(X[5])}
     assert points_of([display.outlier_points_]) == {tuple(X[11])}
     wings = {frozenset(map(tuple, X[:5].tolist())), frozenset(map(tuple, X[6:11].tolist()))}
-    assert {frozenset(points_of([one])) for one in display.sure_points_} == wings
+    assert {frozenset(points_of([artist])) for artist in display.sure_points_} == wings
 
 
-def test_the_butterfly_has_solid_hulls_of_wings_and_dashed_ones_with_object_6(butterfly):
+def test_the_butterfly_has_solid_hulls_of_wings_and_dashed_ones_with_sample_6(butterfly):
     X, model = butterfly
     display = CredalPartitionDisplay.from_estimator(model, X, rule="max_mass")
     left = model.labels_[0]
@@ -63,10 +63,10 @@ def test_the_butterfly_has_solid_hulls_of_wings_and_dashed_ones_with_object_6(bu
         assert display.upper_lines_[cluster].get_linestyle() == "--"
 
 
-def test_the_legend_of_the_butterfly_names_all_that_is_drawn(butterfly):
+def test_the_legend_of_the_butterfly_is_complete(butterfly):
     X, model = butterfly
     texts = legend_texts(CredalPartitionDisplay.from_estimator(model, X, rule="max_mass"))
-    marks = ["torn between two: 1 (8.3 %)", "outlier: 1 (8.3 %)", "surely in", "possibly in"]
+    marks = ["torn between 2: 1 (8.3 %)", "outlier: 1 (8.3 %)", "sure samples", "possible samples"]
     assert texts == ["0", "1", *marks]
 
 
@@ -90,7 +90,7 @@ def test_the_pairs_of_the_butterfly_without_its_outlier_are_those_of_the_bootclu
     belief, plausibility = (display.matrices[part][place[3], place[4]] for part in ("belief", "plausibility"))
     assert belief == pytest.approx(0.485, abs=0.005)
     assert plausibility == pytest.approx(0.908, abs=0.005)
-    # Sample 6 is open between the wings: nothing is believed about its pairs, and all is plausible.
+    # Sample 6 is torn between the wings: its pairs have belief 0 and plausibility 1.
     np.testing.assert_allclose(display.matrices["belief"][place[5]], 0, atol=1e-3)
     np.testing.assert_allclose(display.matrices["plausibility"][place[5]], 1, atol=1e-3)
 
@@ -115,13 +115,13 @@ def test_fourclass_has_four_hulls_of_each_kind_and_outliers(fourclass):
     assert 50 <= n_of(display.torn_points_) <= 90
     assert n_of(display.sure_points_) + n_of(display.torn_points_) + len(offsets(display.outlier_points_)) == 400
     kinds = [text.partition(":")[0] for text in legend_texts(display)[4:]]
-    assert [*kinds[:1], *kinds[-3:]] == ["torn between two", "outlier", "surely in", "possibly in"]
+    assert [*kinds[:1], *kinds[-3:]] == ["torn between 2", "outlier", "sure samples", "possible samples"]
 
 
 def test_each_cluster_of_fourclass_is_one_class_and_outliers_are_far_out(fourclass):
     X, y, model = fourclass
     assert adjusted_rand_score(y, model.labels_) == pytest.approx(0.72, abs=0.03)
-    sure = model.credal_partition_.lower_approximation()
+    sure = model.credal_partition_.to_rough(kind="lower")
     majority = [np.bincount(y[members]).argmax() for members in sure.T]
     assert sorted(majority) == [1, 2, 3, 4]
     from_middle = np.linalg.norm(X - X.mean(axis=0), axis=1)
@@ -137,19 +137,19 @@ def test_fourclass_reaches_the_published_loss_in_a_few_dozens_of_iterations(four
 
 def test_fourclass_has_four_peaks_one_in_each_class(fourclass):
     X, y, _ = fourclass
-    display = DeltaBelDisplay.from_data(X, n_neighbors=50, q=0.9)
+    display = BeliefPeaksDisplay.from_data(X, n_neighbors=50, q=0.9)
     assert sorted(y[display.peaks]) == [1, 2, 3, 4]
     assert len(display.labels_) == 4
 
 
-def test_our_draw_of_four_classes_shows_the_same():
+def test_our_sample_of_four_classes_has_the_same_properties():
     X, _ = make_fourclass(400, random_state=0)
     model = figures.fit_fourclass(X)
     display = CredalPartitionDisplay.from_estimator(model, X, rule="max_mass")
     assert all(len(corners(line)) >= 3 for line in [*display.lower_lines_, *display.upper_lines_])
     assert len(offsets(display.outlier_points_)) > 3
     assert n_of(display.torn_points_) > 30
-    assert len(DeltaBelDisplay.from_data(X, n_neighbors=50).peaks) == 4
+    assert len(BeliefPeaksDisplay.from_data(X, n_neighbors=50).peaks) == 4
 
 
 # Proteins: the lecture of 2017, and Table 6 of the NN-EVCLUS paper
@@ -172,23 +172,23 @@ def test_protein_has_four_clusters_apart_and_nobody_torn(protein):
     partition = figures.name_clusters(model.credal_partition_, y)
     display = CredalPartitionDisplay.from_partition(partition, figures.classical_scaling(D), rule="max_mass")
     names = [text.partition(":")[0] for text in legend_texts(display)]
-    assert names == ["G", "HA", "HB", "M", "outlier", "surely in", "possibly in"]
+    assert names == ["G", "HA", "HB", "M", "outlier", "sure samples", "possible samples"]
     assert n_of(display.torn_points_) == 0
     for lower, upper in zip(display.lower_lines_, display.upper_lines_, strict=True):
         assert len(corners(lower)) >= 3
-        assert corners(upper) == corners(lower)  # nobody is torn
+        assert corners(upper) == corners(lower)  # no sample is torn
     outliers = ~partition.to_rough().any(axis=1)
     assert len(offsets(display.outlier_points_)) == outliers.sum()
     assert 30 <= outliers.sum() <= 55
-    # Most of them are "heterogeneous globins", which are like nobody.
+    # Most of them are "heterogeneous globins", which differ from all others.
     assert (y[outliers] == "G").sum() > outliers.sum() / 2
 
 
 def test_classical_scaling_returns_points_of_a_plane_up_to_a_motion():
     points = np.random.default_rng(0).standard_normal((20, 2))
     distances = np.linalg.norm(points[:, None] - points, axis=2)
-    found = figures.classical_scaling(distances)
-    np.testing.assert_allclose(np.linalg.norm(found[:, None] - found, axis=2), distances, atol=1e-12)
+    coordinates = figures.classical_scaling(distances)
+    np.testing.assert_allclose(np.linalg.norm(coordinates[:, None] - coordinates, axis=2), distances, atol=1e-12)
 
 
 # The command
@@ -200,8 +200,8 @@ def test_the_command_draws_every_figure_once(tmp_path, monkeypatch, capsys):
     figures.main()
     assert sorted(path.stem for path in tmp_path.glob("*.png")) == sorted(figures.SOURCES)
     assert all(path.stat().st_size > 5000 for path in tmp_path.glob("*.png"))
-    told = capsys.readouterr().out
-    assert "torn is object 6, outlier is object 12" in told
-    assert "4 peaks, in classes 1, 2, 3, 4" in told
-    assert "ARI 0.989" in told
+    output = capsys.readouterr().out
+    assert "torn: sample 6, outlier: sample 12" in output
+    assert "4 peaks, in classes 1, 2, 3, 4" in output
+    assert "ARI 0.989" in output
     assert plt.get_fignums() == []

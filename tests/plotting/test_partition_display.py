@@ -18,7 +18,7 @@ from evlearn.belief import FocalSets
 from evlearn.datasets import load_butterfly, make_fourclass
 from evlearn.plotting import CredalPartitionDisplay, palette
 from evlearn.plotting.hulls import cluster_hulls, convex_hull
-from evlearn.plotting.sampling import sample, share_out
+from evlearn.plotting.sampling import allocate, draw_subset
 
 
 @pytest.fixture
@@ -29,9 +29,9 @@ def butterfly(reference_file):
 
 
 def vague_partition(X, n_clusters, seed=0):
-    """Consonant masses from distances to some of the samples, with a few outliers."""
-    centres = X[np.random.default_rng(seed).choice(len(X), n_clusters, replace=False)]
-    closeness = np.exp(-((X[:, None] - centres) ** 2).sum(axis=2))
+    """Return consonant masses from distances to some samples, with a few outliers."""
+    centers = X[np.random.default_rng(seed).choice(len(X), n_clusters, replace=False)]
+    closeness = np.exp(-((X[:, None] - centers) ** 2).sum(axis=2))
     possibilities = closeness / closeness.max(axis=1, keepdims=True)
     possibilities[:: max(2, len(X) // 5)] *= 0.1
     return CredalPartition.from_possibilistic(possibilities)
@@ -54,22 +54,22 @@ def draw(display):
     return display
 
 
-# What is drawn
+# Content
 
 
 def test_the_butterfly_has_two_wings_one_torn_object_and_one_outlier(butterfly):
     partition, X = butterfly
     display = draw(CredalPartitionDisplay.from_partition(partition, X, rule="max_mass"))
     # The paper numbers the right wing first.
-    assert [rows(offsets(one)) for one in display.sure_points_] == [rows(X[6:11]), rows(X[:5])]
-    assert rows(np.vstack([offsets(one) for one in display.torn_points_])) == {(0, 0)}
+    assert [rows(offsets(artist)) for artist in display.sure_points_] == [rows(X[6:11]), rows(X[:5])]
+    assert rows(np.vstack([offsets(artist) for artist in display.torn_points_])) == {(0, 0)}
     assert rows(offsets(display.outlier_points_)) == {(10, 10)}
     assert corners(display.lower_lines_[1]) == rows(X[[0, 1, 3, 4]])
     assert corners(display.upper_lines_[1]) == rows(X[[0, 1, 3, 5]])
     assert display.ax_.get_title() == ""
 
 
-def test_objects_have_the_colour_and_marker_of_their_most_plausible_cluster():
+def test_objects_have_the_color_and_marker_of_their_most_plausible_cluster():
     X, _ = make_fourclass(300, random_state=0)
     partition = vague_partition(X, 4)
     display = draw(CredalPartitionDisplay.from_partition(partition, X))
@@ -94,8 +94,8 @@ def test_hulls_have_members_of_the_approximations_as_corners_and_hold_all_others
     partition = vague_partition(X, 3)
     display = CredalPartitionDisplay.from_partition(partition, X, rule=rule)
     for members, hulls, lines in (
-        (partition.lower_approximation(rule), display.lower_hulls, display.lower_lines_),
-        (partition.upper_approximation(rule), display.upper_hulls, display.upper_lines_),
+        (partition.to_rough(rule, kind="lower"), display.lower_hulls, display.lower_lines_),
+        (partition.to_rough(rule), display.upper_hulls, display.upper_lines_),
     ):
         for k in range(3):
             assert corners(lines[k]) == rows(hulls[k]) <= rows(X[members[:, k]])
@@ -116,10 +116,10 @@ def test_the_picture_shows_the_verdict_at_the_level_that_is_asked_for(level):
     np.testing.assert_array_equal(display.torn, verdict.torn)
     np.testing.assert_array_equal(display.outliers, verdict.outlier)
     lower, upper = cluster_hulls(X, verdict.candidates)
-    for one, other in zip([*display.lower_hulls, *display.upper_hulls], [*lower, *upper], strict=True):
-        np.testing.assert_array_equal(one, other)
+    for artist, other in zip([*display.lower_hulls, *display.upper_hulls], [*lower, *upper], strict=True):
+        np.testing.assert_array_equal(artist, other)
     texts = [text.get_text() for text in display.legend_.get_texts()]
-    assert texts[-2:] == ["surely in", "possibly in"]
+    assert texts[-2:] == ["sure samples", "possible samples"]
 
 
 def test_interval_dominance_shows_no_outlier(butterfly):
@@ -135,7 +135,7 @@ def test_hulls_and_legend_can_be_left_out(butterfly):
     assert display.names_ == []
 
 
-def test_the_picture_can_be_drawn_again_on_given_axes(butterfly):
+def test_the_plot_can_be_drawn_again_on_given_axes(butterfly):
     partition, X = butterfly
     figure, axes = plt.subplots(1, 2)
     display = CredalPartitionDisplay.from_partition(partition, X, ax=axes[0])
@@ -146,28 +146,28 @@ def test_the_picture_can_be_drawn_again_on_given_axes(butterfly):
     assert rows(offsets(display.outlier_points_)) == {(10, 10)}
 
 
-def test_the_legend_names_clusters_and_marks_and_stays_inside_axes_that_have_neighbours(butterfly):
+def test_the_legend_names_clusters_and_marks_and_stays_inside_axes_that_have_neighbors(butterfly):
     partition, X = butterfly
-    named = partition.rename(cluster_names=["_right wing", "a name that is much too long to be read"])
+    renamed = partition.rename(cluster_names=["_right wing", "a name that is much too long to be read"])
     _, ax = plt.subplots()
-    display = draw(CredalPartitionDisplay.from_partition(named, X, rule="max_mass", ax=ax))
+    display = draw(CredalPartitionDisplay.from_partition(renamed, X, rule="max_mass", ax=ax))
     assert [text.get_text().strip() for text in display.legend_.get_texts()] == [
         "_right wing",
         "a name that is much too…",
-        "torn between two: 1 (8.3 %)",
+        "torn between 2: 1 (8.3 %)",
         "outlier: 1 (8.3 %)",
-        "surely in",
-        "possibly in",
+        "sure samples",
+        "possible samples",
     ]
-    inside, around = display.legend_.get_window_extent(), ax.get_window_extent()
-    assert around.x0 <= inside.x0
-    assert inside.x1 <= around.x1
-    beside = draw(CredalPartitionDisplay.from_partition(named, X))
-    assert beside.legend_.get_window_extent().x0 >= beside.ax_.get_window_extent().x1
-    assert beside.legend_.get_window_extent().x1 <= beside.figure_.bbox.x1
+    legend_box, axes_box = display.legend_.get_window_extent(), ax.get_window_extent()
+    assert axes_box.x0 <= legend_box.x0
+    assert legend_box.x1 <= axes_box.x1
+    display_alone = draw(CredalPartitionDisplay.from_partition(renamed, X))
+    assert display_alone.legend_.get_window_extent().x0 >= display_alone.ax_.get_window_extent().x1
+    assert display_alone.legend_.get_window_extent().x1 <= display_alone.figure_.bbox.x1
 
 
-# Where samples lie
+# Coordinates
 
 
 def test_column_names_of_a_data_frame_become_axis_labels(butterfly):
@@ -188,7 +188,7 @@ def test_arrays_and_lists_have_numbered_axes(butterfly):
     np.testing.assert_array_equal(display.points, X[:, ::-1])
 
 
-def test_more_than_two_attributes_are_shown_by_principal_components():
+def test_more_than_two_features_are_shown_by_principal_components():
     X = load_iris().data
     display = CredalPartitionDisplay.from_partition(vague_partition(X, 3), X)
     np.testing.assert_allclose(display.points, PCA(2).fit_transform(X), atol=1e-12)
@@ -198,7 +198,7 @@ def test_more_than_two_attributes_are_shown_by_principal_components():
     np.testing.assert_array_equal(chosen.points, X[:, 2:])
 
 
-def test_objects_that_are_all_the_same_can_be_drawn():
+def test_equal_samples_can_be_drawn():
     partition = CredalPartition.from_hard([0, 1, 1, 0])
     display = draw(CredalPartitionDisplay.from_partition(partition, np.ones((4, 3))))
     assert display.lower_lines_ == [None, None]
@@ -209,66 +209,66 @@ def test_objects_that_are_all_the_same_can_be_drawn():
     ("change", "message"),
     [
         (lambda X: {"X": X[:11]}, "X has 11 rows but the partition has 12 samples"),
-        (lambda X: {"X": X[:, :1]}, "X has 1 column and a picture needs two"),
+        (lambda X: {"X": X[:, :1]}, "X has 1 column and a plot needs 2"),
         (lambda X: {"X": X[:, 0]}, r"a column for each feature, got shape \(12,\)"),
-        (lambda X: {"X": np.where(X == 10, np.nan, X)}, "in 1 rows, the first of them row 11"),
-        (lambda X: {"X": X.astype(str).astype(object) + "?"}, "choose two numeric columns with `features`"),
-        (lambda X: {"X": sparse.csr_array(X)}, "dense table of numbers"),
+        (lambda X: {"X": np.where(X == 10, np.nan, X)}, "in 1 rows, first in row 11"),
+        (lambda X: {"X": X.astype(str).astype(object) + "?"}, "choose 2 numeric columns with `features`"),
+        (lambda X: {"X": sparse.csr_array(X)}, "dense table with numbers"),
         (lambda X: {"X": X, "features": (0, 2)}, "features has 2, .* numbers from 0 to 1"),
         (lambda X: {"X": X, "features": (0, -1)}, "features has -1, which is not a column"),
         (lambda X: {"X": X, "features": ("x", 1)}, "features has 'x'.*feature 0, feature 1"),
-        (lambda X: {"X": X, "features": "ab"}, "features must name two columns of X, got 'ab'"),
-        (lambda X: {"X": X, "features": (0, 1, 0)}, "features must name two columns"),
+        (lambda X: {"X": X, "features": "ab"}, "features must name 2 columns of X, got 'ab'"),
+        (lambda X: {"X": X, "features": (0, 1, 0)}, "features must name 2 columns"),
         (lambda X: {"X": X, "rule": "best"}, "rule must be one of"),
         (lambda X: {"X": X, "max_points": 0}, "max_points must be a positive whole number, got 0"),
     ],
 )
-def test_errors_say_what_is_wrong_and_what_to_do(butterfly, change, message):
+def test_invalid_arguments_are_explained(butterfly, change, message):
     partition, X = butterfly
     with pytest.raises(ValueError, match=message):
         CredalPartitionDisplay.from_partition(partition, **change(X))
 
 
-def test_principal_components_need_two_objects():
-    with pytest.raises(ValueError, match=r"X has 1 row, .*choose two columns"):
+def test_principal_components_need_two_samples():
+    with pytest.raises(ValueError, match=r"X has 1 row, .*choose 2 columns"):
         CredalPartitionDisplay.from_partition(CredalPartition.from_hard([0]), [[1, 2, 3]])
 
 
 # Estimators
 
 
-class NearestCentre:
-    """A clusterer as small as can be: consonant masses from the distances to given centres."""
+class NearestCenter:
+    """Minimal clusterer: consonant masses from distances to given centers."""
 
-    def __init__(self, centres):
-        self.centres = centres
+    def __init__(self, centers):
+        self.centers = centers
 
     def fit(self, X):
         self.credal_partition_ = self.predict_mass(X)
         return self
 
     def predict_mass(self, X):
-        closeness = np.exp(-((np.asarray(X)[:, None] - self.centres) ** 2).sum(axis=2))
+        closeness = np.exp(-((np.asarray(X)[:, None] - self.centers) ** 2).sum(axis=2))
         return CredalPartition.from_possibilistic(closeness / closeness.max(axis=1, keepdims=True))
 
 
-def test_an_estimator_shows_its_own_partition_and_predicts_for_others():
+def test_an_estimator_shows_its_fitted_partition_or_predictions():
     X, _ = make_fourclass(100, random_state=0)
-    estimator = NearestCentre(np.array([[0, 0], [4, 4]])).fit(X)
-    own = CredalPartitionDisplay.from_estimator(estimator, pd.DataFrame(X, columns=["a", "b"]))
-    np.testing.assert_array_equal(own.clusters, estimator.credal_partition_.to_hard())
-    assert own.ax_.get_ylabel() == "b"
+    estimator = NearestCenter(np.array([[0, 0], [4, 4]])).fit(X)
+    fitted_display = CredalPartitionDisplay.from_estimator(estimator, pd.DataFrame(X, columns=["a", "b"]))
+    np.testing.assert_array_equal(fitted_display.clusters, estimator.credal_partition_.to_hard())
+    assert fitted_display.ax_.get_ylabel() == "b"
     new, _ = make_fourclass(70, random_state=1)
     predicted = CredalPartitionDisplay.from_estimator(estimator, new.tolist(), features=(1, 0), max_points=50)
     np.testing.assert_array_equal(predicted.clusters, estimator.predict_mass(new).to_hard())
     assert len(predicted.drawn_) == 50
 
 
-def test_estimators_that_say_no_masses_are_refused():
+def test_estimators_without_masses_are_refused():
     X, _ = make_fourclass(20, random_state=0)
     with pytest.raises(ValueError, match=r"estimator must have predict_mass.*got KMeans.*use from_partition"):
         CredalPartitionDisplay.from_estimator(KMeans(2, n_init=1).fit(X), X)
-    fitted_only = NearestCentre(np.array([[0, 0], [4, 4]])).fit(X)
+    fitted_only = NearestCenter(np.array([[0, 0], [4, 4]])).fit(X)
 
     class WithoutPrediction:
         credal_partition_ = fitted_only.credal_partition_
@@ -277,11 +277,11 @@ def test_estimators_that_say_no_masses_are_refused():
         CredalPartitionDisplay.from_estimator(WithoutPrediction(), X)
 
 
-# Hulls of little
+# Degenerate hulls
 
 
 @given(arrays(float, st.tuples(st.integers(0, 12), st.just(2)), elements=st.integers(-3, 3).map(float)))
-def test_the_hull_of_any_points_has_some_of_them_as_corners_and_the_same_extent(points):
+def test_hulls_have_points_as_corners_and_the_same_extent(points):
     hull = convex_hull(points)
     assert rows(hull) <= rows(points)
     assert len(rows(hull)) == len(hull) == len(rows(points)) or len(hull) >= 2 or len(rows(points)) < 2
@@ -306,12 +306,12 @@ def test_hulls_of_hulls_are_the_hulls_of_the_approximations(data):
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1, 1e9])
-def test_attributes_on_very_different_scales_still_have_an_area(scale):
+def test_features_on_very_different_scales_still_have_an_area(scale):
     square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]) * [1, scale]
     assert rows(convex_hull(square)) == rows(square[:4])
 
 
-def test_clusters_on_a_line_have_a_segment_and_clusters_of_one_object_nothing():
+def test_collinear_clusters_have_a_segment_and_clusters_of_one_sample_no_hull():
     X = np.array([[0, 0], [2, 2], [1, 1], [5, 0], [5, 0], [9, 9], [8, 0], [8, 3]], dtype=float)
     display = draw(CredalPartitionDisplay.from_partition(CredalPartition.from_hard([0, 0, 0, 1, 1, 2, 3, 3]), X))
     line = display.lower_lines_[0].get_xydata()
@@ -322,7 +322,7 @@ def test_clusters_on_a_line_have_a_segment_and_clusters_of_one_object_nothing():
     assert corners(display.lower_lines_[3]) == {(8, 0), (8, 3)}
 
 
-def test_a_cluster_without_objects_and_a_partition_of_outliers_can_be_drawn():
+def test_a_cluster_without_samples_and_a_partition_of_outliers_can_be_drawn():
     masses = np.zeros((3, 4))
     masses[:, 0] = 1
     X = np.eye(3)[:, :2]
@@ -334,15 +334,15 @@ def test_a_cluster_without_objects_and_a_partition_of_outliers_can_be_drawn():
 # Many clusters, many samples
 
 
-def test_thirty_clusters_are_named_in_the_picture_and_not_in_the_legend():
+def test_thirty_clusters_are_named_in_the_plot_and_not_in_the_legend():
     X = np.random.default_rng(0).random((900, 2)) + 3 * np.array([divmod(k, 6) for k in range(30)]).repeat(30, 0)
     labels = np.arange(30).repeat(30)
     display = draw(CredalPartitionDisplay.from_partition(CredalPartition.from_hard(labels), X))
     assert [text.get_text() for text in display.names_] == [str(k) for k in range(30)]
     for k, text in enumerate(display.names_):
         np.testing.assert_allclose(text.get_position(), np.median(X[labels == k], axis=0))
-    assert len(display.legend_.get_texts()) == 0  # all are sure, and so many hulls would be a net
-    assert display.legend_.get_title().get_text() == "30 clusters,\nnamed in the picture"
+    assert len(display.legend_.get_texts()) == 0  # all samples are sure, and hulls are omitted
+    assert display.legend_.get_title().get_text() == "30 clusters,\nnamed in the plot"
     assert len({(palette.cluster_color(k), palette.cluster_marker(k)) for k in range(210)}) == 210
 
 
@@ -356,7 +356,7 @@ def test_the_legend_has_at_most_twelve_entries():
         assert len(display.names_) == (n_clusters if n_clusters == 9 else 0)
 
 
-def test_thirty_colours_are_far_from_each_other_from_white_and_from_black():
+def test_thirty_colors_are_far_from_each_other_from_white_and_from_black():
     colors = np.array([to_rgb(palette.cluster_color(k)) for k in range(30)] + [(0, 0, 0), (1, 1, 1)])
     linear = np.where(colors <= 0.04045, colors / 12.92, ((colors + 0.055) / 1.055) ** 2.4)
     to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
@@ -368,33 +368,37 @@ def test_thirty_colours_are_far_from_each_other_from_white_and_from_black():
     assert distances.min() > 15
 
 
-def test_a_sample_is_drawn_of_many_objects_and_the_title_says_so():
+def test_a_subset_of_many_samples_is_drawn_and_mentioned_in_the_title():
     X, _ = make_fourclass(4000, random_state=0)
     partition = vague_partition(X, 4)
     whole = CredalPartitionDisplay.from_partition(partition, X)
     display = draw(CredalPartitionDisplay.from_partition(partition, X, max_points=1000))
     assert len(display.drawn_) == 1000
-    assert display.ax_.get_title() == "1,000 of 4,000 samples; grey: where all are"
-    assert partition[display.drawn_].summary().n_outliers == partition.summary().n_outliers  # few, so all of them
+    assert display.ax_.get_title() == "1,000 of 4,000 samples; gray: density of all samples"
+    assert (
+        partition[display.drawn_].summary().n_outliers == partition.summary().n_outliers
+    )  # all, because they are few
     for sampled, full in zip(display.lower_hulls, whole.lower_hulls, strict=True):
         np.testing.assert_array_equal(sampled, full)
-    points = [offsets(one) for one in (*display.sure_points_, *display.torn_points_, display.outlier_points_)]
+    points = [
+        offsets(artist) for artist in (*display.sure_points_, *display.torn_points_, display.outlier_points_)
+    ]
     assert rows(np.vstack(points)) == rows(X[display.drawn_])
-    again = CredalPartitionDisplay.from_partition(partition, X, max_points=1000)
-    np.testing.assert_array_equal(again.drawn_, display.drawn_)
-    other = again.plot(max_points=1000, random_state=1)
+    repeated = CredalPartitionDisplay.from_partition(partition, X, max_points=1000)
+    np.testing.assert_array_equal(repeated.drawn_, display.drawn_)
+    other = repeated.plot(max_points=1000, random_state=1)
     assert not np.array_equal(other.drawn_, display.drawn_)
 
 
-def test_the_note_on_the_sample_follows_a_title_that_is_there():
+def test_the_note_on_the_subset_follows_an_existing_title():
     X, _ = make_fourclass(100, random_state=0)
     _, ax = plt.subplots()
     ax.set_title("Mine")
     CredalPartitionDisplay.from_partition(CredalPartition.from_hard(np.arange(100) % 2), X, ax=ax, max_points=40)
-    assert ax.get_title() == "Mine\n40 of 100 samples; grey: where all are"
+    assert ax.get_title() == "Mine\n40 of 100 samples; gray: density of all samples"
 
 
-def test_rare_outliers_look_rare_and_the_legend_counts_all():
+def test_rare_outliers_remain_rare_and_the_legend_counts_all():
     X = np.random.default_rng(0).standard_normal((100_000, 2))
     candidates = np.zeros((len(X), 2), dtype=bool)
     candidates[:, 0] = True
@@ -403,15 +407,15 @@ def test_rare_outliers_look_rare_and_the_legend_counts_all():
     display = draw(
         CredalPartitionDisplay.from_partition(CredalPartition.from_rough(candidates), X, max_points=5000)
     )
-    assert len(offsets(display.outlier_points_)) == 30  # as many in a thousand as there are
-    assert sum(len(offsets(one)) for one in display.torn_points_) == 150
+    assert len(offsets(display.outlier_points_)) == 30  # the same share as in all samples
+    assert sum(len(offsets(artist)) for artist in display.torn_points_) == 150
     texts = [text.get_text() for text in display.legend_.get_texts()]
-    assert texts[2:4] == ["torn between two: 3,000 (3 %)", "outlier: 600 (0.6 %)"]
+    assert texts[2:4] == ["torn between 2: 3,000 (3 %)", "outlier: 600 (0.6 %)"]
     assert np.expm1(display.density_.get_array()).sum() == pytest.approx(100_000)  # of all samples
     assert CredalPartitionDisplay.from_partition(CredalPartition.from_hard([0, 1]), X[:2]).density_ is None
 
 
-def test_the_core_of_a_torn_sample_has_the_colour_of_the_other_cluster():
+def test_the_core_of_a_torn_sample_has_the_color_of_the_other_cluster():
     candidates = [[1, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1], [0, 1, 1]]
     partition = CredalPartition.from_rough(candidates)
     display = draw(CredalPartitionDisplay.from_partition(partition, np.arange(10.0).reshape(5, 2)))
@@ -420,10 +424,10 @@ def test_the_core_of_a_torn_sample_has_the_colour_of_the_other_cluster():
     np.testing.assert_array_equal(first.get_facecolor(), colors)
     np.testing.assert_array_equal(other.get_facecolor(), colors[1:2])
     texts = [text.get_text() for text in display.legend_.get_texts()]
-    assert texts[3:5] == ["torn between two: 3 (60 %)", "torn between more: 1 (20 %)"]
+    assert texts[3:5] == ["torn between 2: 3 (60 %)", "torn between more: 1 (20 %)"]
 
 
-def test_more_than_six_clusters_have_no_hulls_unless_they_are_asked_for():
+def test_more_than_six_clusters_have_no_hulls_unless_requested():
     X = np.random.default_rng(0).random((70, 2))
     six, seven = (CredalPartition.from_hard(np.arange(70) % number) for number in (6, 7))
     assert len(CredalPartitionDisplay.from_partition(six, X).lower_lines_) == 6
@@ -434,18 +438,18 @@ def test_more_than_six_clusters_have_no_hulls_unless_they_are_asked_for():
 
 
 @given(st.integers(1, 500), st.lists(st.integers(0, 1000), min_size=3, max_size=3))
-def test_shares_of_a_sample_use_it_up_and_never_exceed_what_there_is(size, counts):
-    shares = share_out(size, counts)
+def test_shares_of_a_subset_sum_to_its_size_and_do_not_exceed_the_counts(size, counts):
+    shares = allocate(size, counts)
     assert shares.sum() == min(size, sum(counts))
     assert (shares >= 0).all()
     assert (shares <= counts).all()
     assert (shares >= np.minimum(counts, size // 40)).all()
 
 
-def test_a_sample_keeps_some_objects_of_the_smallest_clusters():
+def test_a_subset_contains_samples_of_the_smallest_clusters():
     clusters = np.repeat([0, 1, 3], [100_000, 5, 50])
     objects = np.arange(len(clusters)) * 2
-    chosen = sample(objects, 1000, clusters, np.random.RandomState(0))
+    chosen = draw_subset(objects, 1000, clusters, np.random.RandomState(0))
     assert len(set(chosen.tolist())) == 1000
     counts = np.bincount(clusters[chosen // 2])
     assert counts[1] == 5
@@ -454,9 +458,9 @@ def test_a_sample_keeps_some_objects_of_the_smallest_clusters():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_clusters", [2, 30])
-def test_of_a_million_objects_some_are_drawn(n_clusters):
+def test_a_subset_of_a_million_samples_is_drawn(n_clusters):
     X = np.random.default_rng(0).standard_normal((1_000_000, 2), dtype=np.float32)
-    # Half of the samples are torn between all clusters, and inside the outer lines of each.
+    # 50 % of the samples are torn between all clusters, inside all upper hulls.
     masses = random_masses(len(X), n_clusters + 2, np.float32)
     masses /= masses.max(axis=1, keepdims=True)
     masses **= 40
@@ -470,7 +474,7 @@ def test_of_a_million_objects_some_are_drawn(n_clusters):
 
 @pytest.mark.parametrize("n_features", [2, 3])
 @pytest.mark.parametrize("value", [-3.4e38, 1.7e308])
-def test_remote_samples_are_drawn_at_the_edge_and_the_axis_says_so(n_features, value):
+def test_remote_samples_are_drawn_at_the_edge_and_mentioned_on_the_axis(n_features, value):
     random = np.random.default_rng(0)
     X = random.normal(size=(40, n_features))
     X[7, 1] = value

@@ -1,4 +1,4 @@
-"""The map of partitions: distances that mean something, names that can be read."""
+"""Tests of the map of partitions: distances and legible names."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,12 +19,12 @@ PARTITIONS = {
 
 @pytest.fixture
 def display():
-    made = PartitionMapDisplay.from_partitions(PARTITIONS)
-    yield made
+    result = PartitionMapDisplay.from_partitions(PARTITIONS)
+    yield result
     plt.close("all")
 
 
-def test_partitions_that_say_the_same_are_at_the_same_place(display):
+def test_equivalent_partitions_have_equal_coordinates(display):
     np.testing.assert_allclose(display.places[0], display.places[1], atol=1e-7)
     assert np.linalg.norm(display.places[0] - display.places[4]) > 0.2
 
@@ -35,7 +35,7 @@ def test_there_is_a_point_and_a_name_for_each(display):
     assert display.ax_.get_aspect() == 1
 
 
-def test_what_leaves_more_open_is_darker(display):
+def test_nonspecific_partitions_are_darker(display):
     darkness = 1 - np.asarray(display.points_.get_facecolors())[:, 0]
     assert darkness[4] == pytest.approx(1)
     assert darkness[0] == darkness[2] < 0.2
@@ -50,17 +50,19 @@ def test_names_stay_inside_the_frame(display):
         assert box.x1 <= frame.x1 + 2
 
 
-def test_the_same_partitions_do_not_fill_the_picture_with_rounding():
+def test_rounding_errors_of_equal_partitions_are_not_magnified():
     comparison = compare_partitions({"a": [0, 1, 1], "b": [1, 0, 0]})
-    made = PartitionMapDisplay.from_comparison(comparison)
-    assert np.ptp(made.ax_.get_xlim()) >= 0.02
+    map_display = PartitionMapDisplay.from_comparison(comparison)
+    assert np.ptp(map_display.ax_.get_xlim()) >= 0.02
     plt.close("all")
 
 
 def test_it_can_be_drawn_on_given_axes_with_sampled_pairs():
     _, ax = plt.subplots()
-    made = PartitionMapDisplay.from_partitions(PARTITIONS, distance="belief", n_pairs=50, random_state=0, ax=ax)
-    assert made.ax_ is ax
-    again = made.plot()
-    assert again.ax_ is not ax
+    map_display = PartitionMapDisplay.from_partitions(
+        PARTITIONS, distance="belief", n_pairs=50, random_state=0, ax=ax
+    )
+    assert map_display.ax_ is ax
+    redrawn = map_display.plot()
+    assert redrawn.ax_ is not ax
     plt.close("all")

@@ -1,4 +1,4 @@
-"""Pictures of pipelines: scalers first, a clusterer last."""
+"""Tests of displays of pipelines."""
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,7 @@ def test_the_partition_of_a_pipeline_is_drawn(display, pipeline):
     display.from_estimator(pipeline)
 
 
-def test_objects_of_a_pipeline_are_drawn_in_the_units_of_the_user(pipeline):
+def test_samples_of_a_pipeline_are_drawn_in_the_units_of_the_user(pipeline):
     display = CredalPartitionDisplay.from_estimator(pipeline, X)
     np.testing.assert_array_equal(display.points, X)
     np.testing.assert_array_equal(display.clusters, pipeline[-1].labels_)
@@ -47,7 +47,7 @@ def test_contours_of_a_pipeline_are_those_of_its_predictions(frame):
     assert display.ax_.get_xlim()[1] < 50 < display.ax_.get_ylim()[1]
 
 
-def test_how_a_pipeline_was_fitted_is_drawn(pipeline):
+def test_the_objective_of_a_pipeline_is_drawn(pipeline):
     display = ObjectiveDisplay.from_estimator(pipeline)
     assert display.name == "ECM"
     assert len(display.history) == pipeline[-1].n_iter_ + 1

@@ -20,7 +20,7 @@ def draw(display):
     return display
 
 
-def shown(display, number):
+def matrix_of(display, number):
     return np.asarray(display.images_[number].get_array())
 
 
@@ -29,8 +29,8 @@ def test_the_panels_are_plausibility_and_belief_of_the_same_cluster(fourclass):
     display = draw(RelationalDisplay.from_estimator(model))
     pairs = model.credal_partition_.relational()
     place = np.ix_(display.order, display.order)
-    np.testing.assert_allclose(shown(display, 0), (pairs.same + pairs.unknown)[place])
-    np.testing.assert_allclose(shown(display, 1), pairs.same[place])
+    np.testing.assert_allclose(matrix_of(display, 0), (pairs.same_cluster + pairs.unknown)[place])
+    np.testing.assert_allclose(matrix_of(display, 1), pairs.same_cluster[place])
     assert [panel.get_title() for panel in display.axes_] == [
         "plausibility of the same cluster",
         "belief of the same cluster",
@@ -40,7 +40,7 @@ def test_the_panels_are_plausibility_and_belief_of_the_same_cluster(fourclass):
     assert bar.ax.get_ylabel() == "degree"
 
 
-def test_objects_are_ordered_by_cluster_from_sure_to_torn_with_outliers_last(fourclass):
+def test_samples_are_sorted_by_cluster_from_sure_to_torn_with_outliers_last(fourclass):
     model, _ = fourclass
     display = RelationalDisplay.from_estimator(model)
     assert sorted(display.order) == list(range(120))
@@ -67,34 +67,34 @@ def test_lines_and_names_mark_the_clusters():
         assert panel.get_xlabel() == "samples by cluster"
 
 
-def test_dissimilarities_stand_beside_in_the_same_order(fourclass):
+def test_dissimilarities_are_shown_in_the_same_order(fourclass):
     model, dissimilarities = fourclass
     display = draw(RelationalDisplay.from_estimator(model, dissimilarities=dissimilarities, parts=["belief"]))
     assert [panel.get_title() for panel in display.axes_] == ["dissimilarity", "belief of the same cluster"]
-    np.testing.assert_array_equal(shown(display, 0), dissimilarities[np.ix_(display.order, display.order)])
+    np.testing.assert_array_equal(matrix_of(display, 0), dissimilarities[np.ix_(display.order, display.order)])
     assert [bar.ax.get_ylabel() for bar in display.colorbars_] == ["dissimilarity", "degree"]
-    # Alike and together have the same colour.
+    # Small dissimilarities and large degrees have the same color.
     assert display.images_[0].get_cmap()(0.0) == display.images_[1].get_cmap()(1.0)
 
 
-def test_of_many_objects_a_sample_is_drawn_and_small_clusters_stay():
+def test_a_subset_of_many_samples_is_drawn_with_small_clusters():
     labels = np.repeat([0, 1], [100_000, 10])
     display = draw(RelationalDisplay.from_partition(CredalPartition.from_hard(labels), max_samples=200))
     assert display.group_sizes.tolist() == [190, 10]
-    assert shown(display, 0).shape == (200, 200)
+    assert matrix_of(display, 0).shape == (200, 200)
     assert display.axes_[0].get_xlabel() == "samples by cluster (a subset: 200 of 100,010)"
     assert len(set(display.order)) == 200
 
 
-def test_the_picture_can_be_drawn_again_on_given_axes(fourclass):
+def test_the_plot_can_be_drawn_again_on_given_axes(fourclass):
     model, _ = fourclass
     figure, axes = plt.subplots(1, 2)
     display = RelationalDisplay.from_estimator(model)
     assert display.plot(axes) is display
     assert display.axes_ == list(axes)
     assert display.figure_ is figure
-    one = RelationalDisplay.from_estimator(model, parts=["plausibility"], ax=axes[0])
-    assert one.axes_ == [axes[0]]
+    display_on_axes = RelationalDisplay.from_estimator(model, parts=["plausibility"], ax=axes[0])
+    assert display_on_axes.axes_ == [axes[0]]
 
 
 def test_many_clusters_have_lines_but_no_names():
@@ -106,9 +106,9 @@ def test_many_clusters_have_lines_but_no_names():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"parts": ["mass"]}, r"parts must be a list of different names among \['plausibility', 'belief'\]"),
+        ({"parts": ["mass"]}, r"parts must be a list of distinct names from \['plausibility', 'belief'\]"),
         ({"parts": "belief"}, "parts must be a list"),
-        ({"parts": []}, "parts is empty, and there is nothing to draw"),
+        ({"parts": []}, "parts is empty and dissimilarities is None"),
         ({"max_samples": 0}, "max_samples must be a whole number of at least 1"),
         (
             {"dissimilarities": np.zeros((3, 2))},
@@ -116,19 +116,19 @@ def test_many_clusters_have_lines_but_no_names():
         ),
     ],
 )
-def test_wrong_arguments_are_explained(arguments, message):
+def test_invalid_arguments_are_explained(arguments, message):
     with pytest.raises(ValueError, match=message):
         RelationalDisplay.from_partition(CredalPartition.from_hard([0, 1, 1]), **arguments)
 
 
 def test_there_is_one_panel_for_each_of_the_axes():
     _, ax = plt.subplots()
-    with pytest.raises(ValueError, match="ax has 1 axes but there are 2 panels; give one for each"):
+    with pytest.raises(ValueError, match="ax has 1 axes but there are 2 panels; pass one for each"):
         RelationalDisplay.from_partition(CredalPartition.from_hard([0, 1, 1]), ax=ax)
 
 
 def test_estimators_have_to_be_fitted():
-    with pytest.raises(ValueError, match=r"must be fitted and have a credal_partition_.*call its fit first"):
+    with pytest.raises(ValueError, match=r"must be fitted and have a credal_partition_.*call fit first"):
         RelationalDisplay.from_estimator(EVCLUS(n_clusters=2))
     model = EVCLUS(n_clusters=2, random_state=0).fit(load_butterfly().data)
     assert RelationalDisplay.from_estimator(model).n_samples == 12

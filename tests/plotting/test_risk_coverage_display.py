@@ -25,9 +25,9 @@ def points(line):
 def test_the_line_goes_through_the_points_of_the_curve(generalized):
     display = RiskCoverageDisplay.from_predictions(np.zeros(5), WRONG, DOUBT, generalized=generalized)
     curve = risk_coverage_curve(np.zeros(5), WRONG, DOUBT)
-    drawn = points(display.line_)
+    heights = points(display.line_)
     expected = curve.generalized_risk if generalized else curve.risk
-    assert [drawn[one] for one in curve.coverage.round(3).tolist()] == pytest.approx(list(expected))
+    assert [heights[coverage] for coverage in curve.coverage.round(3).tolist()] == pytest.approx(list(expected))
     assert display.aurc == aurc_score(np.zeros(5), WRONG, DOUBT)
     assert display.augrc == augrc_score(np.zeros(5), WRONG, DOUBT)
     assert ("all samples" in display.ax_.get_ylabel()) is generalized
@@ -36,9 +36,11 @@ def test_the_line_goes_through_the_points_of_the_curve(generalized):
 @pytest.mark.parametrize("generalized", [False, True])
 def test_areas_between_the_lines_are_those_of_the_best_and_of_a_random_order(generalized):
     display = RiskCoverageDisplay.from_predictions(np.zeros(5), WRONG, DOUBT, generalized=generalized)
-    best, drawn, random = (one.get_ydata().mean() for one in (display.best_, display.line_, display.random_))
-    assert best < drawn < random
-    assert drawn == pytest.approx(display.augrc if generalized else display.aurc, abs=0.005)
+    best, curve_area, random = (
+        line.get_ydata().mean() for line in (display.best_, display.line_, display.random_)
+    )
+    assert best < curve_area < random
+    assert curve_area == pytest.approx(display.augrc if generalized else display.aurc, abs=0.005)
     assert random == pytest.approx(0.2 if generalized else 0.4, abs=0.002)
 
 
@@ -50,27 +52,27 @@ def test_within_ties_the_line_is_the_mean_over_their_orders():
 def test_the_sure_samples_of_a_partition_are_marked():
     model = ECM(4, alpha=2, beta=2, delta=20**0.5, n_init=3, random_state=0).fit(X)
     display = RiskCoverageDisplay.from_estimator(model, X, Y)
-    found = errors_by_verdict(Y, model.credal_partition_)
-    assert display.mark_.get_xydata()[0] == pytest.approx([found.n_sure / 200, found.sure_error])
+    summary = errors_by_verdict(Y, model.credal_partition_)
+    assert display.mark_.get_xydata()[0] == pytest.approx([summary.n_sure / 200, summary.sure_error])
     assert [text.get_text().partition(":")[0] for text in display.legend_.get_texts()] == ["ECM", "sure"]
     assert display.aurc < 0.7 * display.curve.risk[-1]
 
 
-def test_nobody_sure_is_not_marked():
+def test_without_sure_samples_there_is_no_mark():
     partition = CredalPartition.from_rough([[1, 1]] * 4)
     display = RiskCoverageDisplay.from_partition(partition, [0, 0, 1, 1])
     assert display.mark_ is None
     assert display.aurc == pytest.approx(0.5)
 
 
-def test_classifiers_of_ours_and_others_are_judged_by_their_classes():
+def test_classifiers_of_evlearn_and_scikit_learn_use_their_classes():
     names = np.array(["a", "b", "c", "d"])[Y]
-    ours = make_pipeline(StandardScaler(), EvidentialKNNClassifier(9)).fit(X[::2], names[::2])
-    theirs = LogisticRegression().fit(X[::2], names[::2])
-    first = RiskCoverageDisplay.from_estimator(ours, X[1::2], names[1::2])
-    second = RiskCoverageDisplay.from_estimator(theirs, X[1::2], names[1::2], ax=first.ax_)
+    evidential = make_pipeline(StandardScaler(), EvidentialKNNClassifier(9)).fit(X[::2], names[::2])
+    logistic = LogisticRegression().fit(X[::2], names[::2])
+    first = RiskCoverageDisplay.from_estimator(evidential, X[1::2], names[1::2])
+    second = RiskCoverageDisplay.from_estimator(logistic, X[1::2], names[1::2], ax=first.ax_)
     assert second.ax_ is first.ax_
-    for display, model in ((first, ours), (second, theirs)):
+    for display, model in ((first, evidential), (second, logistic)):
         assert display.curve.risk[-1] == pytest.approx((model.predict(X[1::2]) != names[1::2]).mean())
     assert first.line_.get_color() != second.line_.get_color()
     assert [text.get_text().split(":")[0] for text in second.legend_.get_texts()] == [
@@ -85,7 +87,7 @@ def test_an_estimator_without_masses_and_probabilities_is_refused():
         RiskCoverageDisplay.from_estimator(KMeans(2, n_init=1).fit(X), X, Y)
 
 
-def test_the_picture_can_be_drawn_again_on_given_axes():
+def test_the_plot_can_be_drawn_again_on_given_axes():
     display = RiskCoverageDisplay.from_predictions(np.zeros(5), WRONG, DOUBT)
     figure, ax = plt.subplots()
     assert display.plot(ax, legend=False) is display

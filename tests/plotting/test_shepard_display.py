@@ -8,7 +8,7 @@ from evlearn.plotting import ShepardDisplay
 
 
 class Distances:
-    """The attributes of an estimator that learns from dissimilarities."""
+    """Attributes of an estimator that learns from dissimilarities."""
 
     def fit(self, X):
         first, second = np.triu_indices(len(X), 1)
@@ -45,7 +45,7 @@ def test_many_pairs_are_counted_in_cells(dtype):
     assert display.points_ is None
     assert counts.sum() == 50_000
     expected, _, _ = np.histogram2d(conflicts, dissimilarities, bins=100, range=[[0, 1], [0, 1]])
-    # A value on the edge of a cell may go either way by rounding.
+    # Values on the edge of a cell depend on rounding.
     assert np.abs(counts.reshape(100, 100) - expected).sum() <= 10
     assert display.colorbar_.ax.get_ylabel() == "pairs"
 
@@ -75,7 +75,7 @@ def test_the_diagram_can_be_drawn_again_on_given_axes():
         (([0.5, 0.1], [0.1, np.nan]), "conflicts must lie between 0 and 1, got values from nan"),
     ],
 )
-def test_wrong_pairs_are_explained(pairs, message):
+def test_invalid_pairs_are_explained(pairs, message):
     with pytest.raises(ValueError, match=message):
         ShepardDisplay.from_pairs(*pairs)
 
@@ -88,7 +88,7 @@ def test_estimators_that_do_not_learn_from_dissimilarities_are_refused():
 
 
 @pytest.mark.slow
-def test_ten_million_pairs_take_no_memory_beyond_their_own():
+def test_ten_million_pairs_need_little_additional_memory():
     dissimilarities, conflicts = np.random.default_rng(0).random((2, 10_000_000), dtype=np.float32)
-    ShepardDisplay.from_pairs([0.0], [0.0])  # what matplotlib keeps for good
+    ShepardDisplay.from_pairs([0.0], [0.0])  # permanent allocations of matplotlib
     assert peak_bytes(lambda: ShepardDisplay.from_pairs(dissimilarities, conflicts)) < conflicts.nbytes / 4

@@ -1,4 +1,4 @@
-"""Pictures of a million samples, each in a process of its own.
+"""Tests of plots of a million samples, each in a separate process.
 
 More figures: ``python -m benchmarks.studies.scale.pictures``.
 """
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.timing
     "case",
     ["partition", "partition 10-d", "partition 30 clusters", "masses", "doubt", "relational", "shepard"],
 )
-def test_a_million_objects_are_drawn_in_seconds_and_in_little_memory(case, tmp_path, record_property):
+def test_a_million_samples_are_drawn_in_seconds_with_little_memory(case, tmp_path, record_property):
     figures = measure(case, 1_000_000, tmp_path)
     for name in ("cpu_seconds", "wall_seconds", "peak_gigabytes"):
         record_property(name, figures[name])
-    # CPU and not wall seconds, because machines are shared.
+    # CPU time, because machines are shared.
     assert figures["cpu_seconds"] < 10, figures
     assert figures["peak_gigabytes"] < 1.5, figures
     picture = imread(figures["file"])
     assert picture.shape[2] == 4
-    assert picture[..., :3].std() > 0.02  # something is drawn
+    assert picture[..., :3].std() > 0.02  # the plot is not empty

@@ -1,4 +1,4 @@
-"""A row means the same alone, in any chunk and in any order, also if its text looks like a number or a date."""
+"""Features of a row do not depend on other rows, chunks and order, also if text looks like numbers or dates."""
 
 import io
 import time
@@ -35,8 +35,8 @@ POOLS = {
 
 
 def random_table(random, n_rows, pools=tuple(POOLS), missing=0.1):
-    """A table with a column from each of several pools, and a column of numbers as text."""
-    table = {"number": [repr(float(one)) for one in random.normal(size=n_rows)]}
+    """Return a table with a column from each of several pools, and a column of numbers as text."""
+    table = {"number": [repr(float(value)) for value in random.normal(size=n_rows)]}
     for name in random.choice(pools, size=min(5, len(pools)), replace=False):
         pool = POOLS[name]
         # Rare cells make chunks in which a column looks like another type.
@@ -53,7 +53,7 @@ def rows_of(table, rows):
 
 
 def in_chunks(function, table, random):
-    """Results of chunks of random sizes."""
+    """Return the concatenated results of chunks of random sizes."""
     n_rows = len(table["number"])
     borders = [0, *sorted(random.choice(np.arange(1, n_rows), 7, replace=False)), n_rows]
     chunks = [range(a, b) for a, b in pairwise(borders)]
@@ -69,7 +69,7 @@ ESTIMATORS = {
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_ten_thousand_rows_mean_the_same_alone_in_chunks_and_in_any_order(name):
+def test_rows_have_the_same_features_alone_in_chunks_and_in_any_order(name):
     make, n_tables = ESTIMATORS[name]
     random = np.random.default_rng(list(ESTIMATORS).index(name))
     n_differences = 0
@@ -77,11 +77,11 @@ def test_ten_thousand_rows_mean_the_same_alone_in_chunks_and_in_any_order(name):
         table = random_table(random, N_ROWS)
         encoder = make().fit(table)
         whole = encoder.transform(table)
-        alone = np.concatenate([encoder.transform(rows_of(table, [k])) for k in range(N_ROWS)])
+        single_rows = np.concatenate([encoder.transform(rows_of(table, [k])) for k in range(N_ROWS)])
         order = random.permutation(N_ROWS)
         shuffled = encoder.transform(rows_of(table, order))
         chunks = in_chunks(encoder.transform, table, random)
-        for other, expected in ((alone, whole), (chunks, whole), (shuffled, whole[order])):
+        for other, expected in ((single_rows, whole), (chunks, whole), (shuffled, whole[order])):
             n_differences += int((~np.isclose(other, expected, rtol=0, atol=1e-9, equal_nan=True)).sum())
     assert n_differences == 0
 
@@ -97,7 +97,7 @@ CONTAINERS = {
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_a_row_alone_means_the_same_in_every_container(container):
+def test_a_single_row_has_the_same_features_in_every_container(container):
     random = np.random.default_rng(5)
     for _ in range(10):
         table = random_table(random, 60)
@@ -105,8 +105,8 @@ def test_a_row_alone_means_the_same_in_every_container(container):
         whole = encoder.transform(table)
         assert np.array_equal(encoder.transform(CONTAINERS[container](table)), whole, equal_nan=True)
         for k in range(60):
-            found = encoder.transform(CONTAINERS[container](rows_of(table, [k])))
-            assert np.array_equal(found, whole[[k]], equal_nan=True), rows_of(table, [k])
+            features = encoder.transform(CONTAINERS[container](rows_of(table, [k])))
+            assert np.array_equal(features, whole[[k]], equal_nan=True), rows_of(table, [k])
 
 
 TEXTS = ["codes", "numbers only", "dates", "dates and words", "yes and no", "yes, no and words", "words"]
@@ -154,8 +154,8 @@ def test_pipelines_give_a_row_the_same_masses_alone():
         table = random_table(random, N_ROWS)
         model = make_pipeline(TableEncoder(), ECM(2, max_iter=10, tol=1e-1, random_state=0)).fit(table)
         whole = masses(model, table)
-        alone = np.concatenate([masses(model, rows_of(table, [k])) for k in range(N_ROWS)])
-        assert np.abs(alone - whole).max() <= 1e-9
+        single_rows = np.concatenate([masses(model, rows_of(table, [k])) for k in range(N_ROWS)])
+        assert np.abs(single_rows - whole).max() <= 1e-9
 
 
 def test_relational_pipelines_give_a_row_the_same_masses_alone():
@@ -163,8 +163,8 @@ def test_relational_pipelines_give_a_row_the_same_masses_alone():
     table = random_table(random, 100)
     model = make_pipeline(GowerDistances(), EVCLUS(2, metric="precomputed", random_state=0)).fit(table)
     whole = masses(model, table)
-    alone = np.concatenate([masses(model, rows_of(table, [k])) for k in range(0, 100, 5)])
-    assert np.abs(alone - whole[::5]).max() <= 1e-9
+    single_rows = np.concatenate([masses(model, rows_of(table, [k])) for k in range(0, 100, 5)])
+    assert np.abs(single_rows - whole[::5]).max() <= 1e-9
 
 
 def masses(model, table):
@@ -173,9 +173,9 @@ def masses(model, table):
 
 def test_rows_of_text_that_looks_like_numbers_are_at_distance_0_from_themselves():
     table = {"code": ["01", "1.0", "A1", "2020-01-01"] * 10, "x": np.random.default_rng(0).normal(size=40)}
-    known = GowerDistances().fit(table)
+    transformer = GowerDistances().fit(table)
     for k in range(4):
-        assert known.transform(rows_of(table, [k]))[0, k] == 0
+        assert transformer.transform(rows_of(table, [k]))[0, k] == 0
     assert gower_distances(table)[0, 4:].min() > 0
 
 
@@ -195,26 +195,26 @@ def test_yes_and_no_may_be_written_in_other_ways_later(cells):
 @pytest.mark.parametrize(
     "cells", [np.array([1, 2]), np.array([1.0, 0.5]), ["yes", 2], ["1", "2"], ["no", "maybe"]]
 )
-def test_what_is_neither_yes_nor_no_is_an_error(cells):
+def test_cells_that_are_not_boolean_are_an_error(cells):
     encoder = TableEncoder().fit({"smoker": [True, False, True]})
-    with pytest.raises(ValueError, match=r"'smoker' holds .* had yes or no"):
+    with pytest.raises(ValueError, match=r"'smoker' contains .* had yes or no"):
         encoder.transform({"smoker": cells})
 
 
-def test_a_number_stands_for_a_text_category_only_if_there_is_no_other_of_the_same_value():
-    single, several = (
+def test_a_number_matches_a_text_category_only_if_it_is_unique():
+    unique, ambiguous = (
         TableEncoder().fit({"shop": [*texts] * 9}) for texts in (("01", "A1", "B"), ("01", "1.0", "B"))
     )
     number = {"shop": np.array([1])}
-    assert np.array_equal(single.transform(number), single.transform({"shop": ["01"]}))
-    assert not several.transform(number).any()
-    assert several.transform({"shop": ["01"]}).any()
+    assert np.array_equal(unique.transform(number), unique.transform({"shop": ["01"]}))
+    assert not ambiguous.transform(number).any()
+    assert ambiguous.transform({"shop": ["01"]}).any()
 
 
 @pytest.mark.parametrize("token", ["NULL", "na", "none", "n/a", "#N/A", "nan", "?"])
-def test_one_missing_value_token_leaves_a_column_of_numbers_one(token):
+def test_a_missing_value_token_does_not_change_the_type_of_a_column(token):
     random = np.random.default_rng(0)
-    cells = [repr(float(one)) for one in random.normal(size=60)]
+    cells = [repr(float(value)) for value in random.normal(size=60)]
     cells[7] = token
     encoder = TableEncoder().fit({"a": cells})
     assert encoder.columns_[0]["kind"] == "number"
@@ -224,9 +224,11 @@ def test_one_missing_value_token_leaves_a_column_of_numbers_one(token):
 def test_a_column_with_a_typing_error_is_left_out_with_a_warning():
     random = np.random.default_rng(0)
     table = {"a": [*map(repr, random.normal(size=59).tolist()), "1.2.3"], "b": random.normal(size=60)}
-    with pytest.warns(UserWarning, match=r"'a' is left out, .* 1 other value\(s\) such as '1.2.3'") as caught:
+    with pytest.warns(
+        UserWarning, match=r"'a' is left out, .* 1 other value\(s\) such as '1.2.3'"
+    ) as warnings_raised:
         encoder = TableEncoder().fit(table)
-    assert caught[0].filename == __file__
+    assert warnings_raised[0].filename == __file__
     assert encoder.columns_[0]["reason"] == "mixed"
     assert "most of its values are numbers, but not all" in encoder.describe()
     underscores = {"a": ["12_3", *table["a"][:59]], "b": table["b"]}
@@ -238,11 +240,11 @@ def test_codes_that_were_numbers_are_found_in_text_and_keep_all_digits():
     codes = [2**60 + 1, 2**60 + 3, 7]
     frame = pd.DataFrame({"code": pd.array([*codes, None] * 3, dtype="Int64")})
     encoder = TableEncoder(categorical=["code"]).fit(frame)
-    assert encoder.columns_[0]["categories"] == [str(one) for one in sorted(codes, key=str)]
+    assert encoder.columns_[0]["categories"] == [str(code) for code in sorted(codes, key=str)]
     whole = encoder.transform(frame)
     for other in (
         frame[:3],
-        {"code": [str(one) for one in codes]},
+        {"code": [str(code) for code in codes]},
         {"code": codes},
         pl.DataFrame({"code": [*codes, None]}),
     ):
@@ -287,7 +289,7 @@ def test_durations_are_not_numbers_of_another_unit():
     frame = pd.DataFrame({"took": pd.to_timedelta(np.arange(30) % 7, unit="h")})
     encoder = TableEncoder().fit(frame)
     assert np.array_equal(encoder.transform(frame.astype(object)[:1]), encoder.transform(frame)[:1])
-    with pytest.raises(ValueError, match=r"'took' holds 3\.0, and it had durations"):
+    with pytest.raises(ValueError, match=r"'took' contains 3\.0, but had durations"):
         encoder.transform({"took": [3.0]})
 
 

@@ -1,4 +1,4 @@
-"""Gower's dissimilarities: by their definition, blockwise, and as a step before relational methods."""
+"""Gower's dissimilarities: definition, blocks, and pipelines with relational methods."""
 
 import warnings
 
@@ -35,65 +35,67 @@ def mixed(n=60, seed=0):
     return frame, group
 
 
-def by_definition(frame, one, other, weights):
+def by_definition(frame, first, second, weights):
     total = count = 0.0
     for column in ("age", "plan", "size", "smoker"):
-        a, b = frame[column][one], frame[column][other]
+        a, b = frame[column][first], frame[column][second]
         if pd.isna(a) or pd.isna(b):
             continue
         if column == "age":
-            apart = abs(a - b) / (frame["age"].max() - frame["age"].min())
+            dissimilarity = abs(a - b) / (frame["age"].max() - frame["age"].min())
         elif column == "size":
-            apart = abs("SML".index(a) - "SML".index(b)) / 2
+            dissimilarity = abs("SML".index(a) - "SML".index(b)) / 2
         else:
-            apart = float(a != b)
-        total, count = total + weights.get(column, 1) * apart, count + weights.get(column, 1)
+            dissimilarity = float(a != b)
+        total, count = total + weights.get(column, 1) * dissimilarity, count + weights.get(column, 1)
     return total / count
 
 
 @pytest.mark.parametrize("weights", [{}, {"age": 3, "smoker": 0.5}])
-def test_they_are_what_gower_says(weights):
+def test_dissimilarities_follow_their_definition(weights):
     frame, _ = mixed()
-    found = gower_distances(frame, weights=weights)
-    for one in range(0, 60, 7):
-        for other in range(60):
-            assert found[one, other] == pytest.approx(by_definition(frame, one, other, weights), abs=1e-12)
+    dissimilarities = gower_distances(frame, weights=weights)
+    for first in range(0, 60, 7):
+        for second in range(60):
+            assert dissimilarities[first, second] == pytest.approx(
+                by_definition(frame, first, second, weights), abs=1e-12
+            )
 
 
 @given(st.integers(2, 400), st.integers(0, 99))
 @settings(max_examples=20, deadline=None)
-def test_they_are_symmetric_between_0_and_1_and_the_same_row_by_row(n, seed):
+def test_dissimilarities_are_symmetric_between_0_and_1_and_equal_row_by_row(n, seed):
     frame, _ = mixed(n, seed)
-    found = gower_distances(frame)
-    assert np.array_equal(found, found.T)
-    assert (np.diag(found) == 0).all()
-    assert found.min() >= 0
-    assert found.max() <= 1
-    known = GowerDistances().fit(frame)
-    assert np.array_equal(known.transform(frame.tail(1)), found[-1:])
+    dissimilarities = gower_distances(frame)
+    assert np.array_equal(dissimilarities, dissimilarities.T)
+    assert (np.diag(dissimilarities) == 0).all()
+    assert dissimilarities.min() >= 0
+    assert dissimilarities.max() <= 1
+    transformer = GowerDistances().fit(frame)
+    assert np.array_equal(transformer.transform(frame.tail(1)), dissimilarities[-1:])
 
 
-def test_rows_with_nothing_in_common_are_as_different_as_rows_are_on_average():
+def test_rows_without_common_columns_have_the_mean_dissimilarity():
     table = {"a": [1, None, 2, None], "b": [None, "x", "y", None]}
-    found = gower_distances(table)
-    known = [0, 0, 0, 1, 1, 1, 1]
-    assert found[0, 1] == found[3, 0] == pytest.approx(np.mean(known))
-    assert found[0, 2] == found[1, 2] == 1
-    assert (np.diag(found) == 0).all()
-    assert GowerDistances().fit(table).transform(table)[3, 3] == pytest.approx(np.mean(known))
+    dissimilarities = gower_distances(table)
+    defined = [0, 0, 0, 1, 1, 1, 1]
+    assert dissimilarities[0, 1] == dissimilarities[3, 0] == pytest.approx(np.mean(defined))
+    assert dissimilarities[0, 2] == dissimilarities[1, 2] == 1
+    assert (np.diag(dissimilarities) == 0).all()
+    assert GowerDistances().fit(table).transform(table)[3, 3] == pytest.approx(np.mean(defined))
 
 
-def test_new_rows_are_compared_in_the_units_of_the_known_ones():
+def test_new_rows_are_scaled_by_the_training_rows():
     frame, _ = mixed()
     new = pl.DataFrame(
         {"age": [1000.0, None], "plan": ["new", "basic"], "size": ["XL", "M"], "smoker": [True, None]}
     )
-    found = gower_distances(new, frame)
-    assert found.shape == (2, 60)
+    dissimilarities = gower_distances(new, frame)
+    assert dissimilarities.shape == (2, 60)
     whole = frame[["age", "plan"]].notna().all(axis=1).to_numpy()
-    # Out of range and an unknown category: 1 each; a step of no order does not count.
-    assert np.allclose(found[0, whole], (2 + ~frame["smoker"][whole]) / 3)
-    assert not np.isnan(found[1]).all()
+    # A number out of range and an unknown category: 1 each. An unknown ordered category is ignored.
+    assert np.allclose(dissimilarities[0, whole], (2 + ~frame["smoker"][whole]) / 3)
+    assert not np.isnan(dissimilarities[1]).all()
 
 
 def test_scikit_learns_checks_pass():
@@ -104,7 +106,7 @@ def test_scikit_learns_checks_pass():
 
 METHODS = {
     "EVCLUS": EVCLUS(2, metric="precomputed", random_state=0),
-    # Without gaps they are squares of Euclidean distances.
+    # Without missing values, they are squared Euclidean distances.
     "RECM": RECM(2, metric="precomputed", squared_input=True, random_state=0),
     "ECMdd": ECMdd(2, metric="precomputed", random_state=0),
 }
@@ -125,6 +127,6 @@ def test_relational_methods_cluster_tables_and_predict_new_rows(name):
 
 def test_output_has_a_column_for_each_sample():
     frame, _ = mixed(30)
-    found = GowerDistances(drop=["age"]).set_output(transform="pandas").fit_transform(frame)
-    assert found.shape == (30, 30)
-    assert found.columns[0] == "gowerdistances0"
+    dissimilarities = GowerDistances(drop=["age"]).set_output(transform="pandas").fit_transform(frame)
+    assert dissimilarities.shape == (30, 30)
+    assert dissimilarities.columns[0] == "gowerdistances0"

@@ -38,13 +38,13 @@ def table():
 
 
 def facts(encoder, column):
-    return next(one for one in encoder.columns_ if one["column"] == column)
+    return next(facts for facts in encoder.columns_ if facts["column"] == column)
 
 
 def test_text_has_the_features_of_its_values(table):
     text, values = table
     encoder = TableEncoder().fit(text)
-    sources = {one["column"]: one["source"] for one in encoder.columns_}
+    sources = {facts["column"]: facts["source"] for facts in encoder.columns_}
     assert sources == {
         "spend": "amount",
         "german": "amount",
@@ -53,7 +53,7 @@ def test_text_has_the_features_of_its_values(table):
         "month": "month/day/year",
         "point": "day/month/year",
     }
-    assert [facts(encoder, one)["decimal"] for one in ("spend", "german")] == [".", ","]
+    assert [facts(encoder, name)["decimal"] for name in ("spend", "german")] == [".", ","]
     assert facts(encoder, "spend")["currency"] == "EUR"
     np.testing.assert_allclose(encoder.transform(text), TableEncoder().fit_transform(values), rtol=1e-12)
     np.testing.assert_allclose(
@@ -61,18 +61,18 @@ def test_text_has_the_features_of_its_values(table):
     )
 
 
-def test_a_row_means_the_same_alone_and_in_every_library(table):
+def test_a_row_has_the_same_features_alone_and_in_every_library(table):
     text, _ = table
     encoder = TableEncoder().fit(text)
     features = encoder.transform(text)
-    # Alone, 1 of these cells could as well be an amount in another format, or a date in another order.
+    # A single cell could also be an amount in another format, or a date in another order.
     for k in (0, 1, 2, 3, 17):
         np.testing.assert_array_equal(encoder.transform(text.iloc[[k]]), features[[k]])
         np.testing.assert_array_equal(encoder.transform(pl.from_pandas(text.iloc[[k]])), features[[k]])
     np.testing.assert_array_equal(encoder.transform(text[::-1]), features[::-1])
 
 
-def test_what_was_learned_is_in_the_model_file(table, tmp_path):
+def test_facts_are_stored_in_the_model_file(table, tmp_path):
     text, _ = table
     encoder = TableEncoder(missing="impute").fit(text)
     evlearn.save_model(encoder, tmp_path / "encoder.json")
@@ -117,7 +117,7 @@ def test_later_cells_in_another_format_are_errors(table, column, cell, words):
     encoder = TableEncoder().fit(text)
     later = text.iloc[:2].astype(object)
     later.loc[1, column] = cell
-    with pytest.raises(ValueError, match=f"the column '{column}' holds .*{words}"):
+    with pytest.raises(ValueError, match=f"the column '{column}' contains .*{words}"):
         encoder.transform(later)
 
 
@@ -130,7 +130,7 @@ def test_later_cells_may_be_numbers_and_dates(table):
     np.testing.assert_allclose(encoder.transform(later), expected, rtol=1e-12)
 
 
-def test_dates_that_can_be_read_in_2_ways_are_reported():
+def test_ambiguous_dates_are_reported():
     random = np.random.default_rng(0)
     dates = [f"{day:02d}/{month:02d}/2025" for day, month in random.integers(1, 13, (50, 2))]
     encoder = TableEncoder().fit({"date": dates, "value": random.normal(size=50)})

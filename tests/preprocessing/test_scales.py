@@ -20,7 +20,7 @@ def waiting(random):
     return random.gamma(2, 10, N)
 
 
-def learned(values, **parameters):
+def facts_of(values, **parameters):
     encoder = TableEncoder(**parameters).fit({"x": values, "y": np.arange(len(values)) % 7.0})
     return encoder.columns_[0], encoder.describe()
 
@@ -32,9 +32,9 @@ def learned(values, **parameters):
 def test_gross_errors_change_neither_logarithm_nor_scale(clean, wrong, share, seed):
     random = np.random.default_rng(seed)
     values = clean(random)
-    expected, _ = learned(values)
+    expected, _ = facts_of(values)
     values[random.random(N) < share] = wrong
-    facts, _ = learned(values)
+    facts, _ = facts_of(values)
     assert facts["transform"] == expected["transform"] == ("log" if clean is skewed else "none")
     assert facts["scale"] == pytest.approx(expected["scale"], rel=0.15)
     assert facts["center"] == pytest.approx(expected["center"], abs=0.15 * expected["scale"])
@@ -43,7 +43,7 @@ def test_gross_errors_change_neither_logarithm_nor_scale(clean, wrong, share, se
 @pytest.mark.parametrize("clean", [normal, skewed, waiting])
 def test_clean_columns_are_scaled_by_all_but_the_outermost_values(clean):
     values = clean(np.random.default_rng(0))
-    facts, text = learned(values)
+    facts, text = facts_of(values)
     logs = np.log1p(values / np.median(values)) if clean is skewed else values
     clipped = np.clip(logs, *np.quantile(logs, [0.01, 0.99]))
     assert facts["scale"] == pytest.approx(clipped.std(), rel=0.01)
@@ -53,22 +53,22 @@ def test_clean_columns_are_scaled_by_all_but_the_outermost_values(clean):
 
 
 @pytest.mark.parametrize(("share", "distance"), [(0.03, 8), (0.1, 15), (0.25, 40)])
-def test_a_small_cluster_counts_for_the_scale(share, distance):
+def test_a_small_cluster_contributes_to_the_scale(share, distance):
     random = np.random.default_rng(0)
     values = random.normal(size=N) + distance * (random.random(N) < share)
-    facts, _ = learned(values)
+    facts, _ = facts_of(values)
     clipped = np.clip(values, *np.quantile(values, [0.01, 0.99]))
     assert facts["scale"] == pytest.approx(clipped.std(), rel=1e-9)
     assert facts["suspicions"] == []
 
 
-def test_a_single_negative_value_leaves_the_logarithm():
+def test_a_single_negative_value_does_not_prevent_the_logarithm():
     for n in (12, 200):
         values = np.exp(np.random.default_rng(0).normal(5, 1.5, n))
-        expected, _ = learned(values)
+        expected, _ = facts_of(values)
         assert expected["transform"] == "log"
         values[3] = -500.0
-        assert learned(values)[0]["transform"] == "log"
+        assert facts_of(values)[0]["transform"] == "log"
 
 
 def test_negative_values_keep_their_order_after_the_logarithm():
@@ -84,7 +84,7 @@ def test_negative_values_keep_their_order_after_the_logarithm():
 def test_signed_numbers_are_not_suspicious():
     random = np.random.default_rng(0)
     for values in (random.normal(size=N), random.normal(3, 1.2, N), random.normal(10, 5, N).round()):
-        facts, _ = learned(values)
+        facts, _ = facts_of(values)
         assert facts["suspicions"] == []
         assert facts["low"] == values.min()
 
@@ -114,17 +114,17 @@ def test_suspicious_values_are_reported_by_column():
 def test_wrong_dates_do_not_flatten_the_others():
     random = np.random.default_rng(0)
     days = np.datetime64("2020-01-01") + random.integers(0, 900, N)
-    expected, _ = learned(days)
+    expected, _ = facts_of(days)
     assert expected["scale"] == pytest.approx(days.astype(int).std(), rel=1e-9)
     days[random.random(N) < 0.03] = np.datetime64("9999-12-31")
-    facts, _ = learned(days)
+    facts, _ = facts_of(days)
     assert facts["scale"] == pytest.approx(expected["scale"], rel=0.05)
 
 
 def test_standard_scaling_uses_all_values():
     values = normal(np.random.default_rng(0))
     values[:20] = 999_999.0
-    facts, text = learned(values, scaling="standard")
+    facts, text = facts_of(values, scaling="standard")
     assert facts["scale"] == pytest.approx(values.std())
     assert "20 values far above all others (999,999)" in text
 
@@ -141,6 +141,6 @@ def test_a_gross_error_does_not_flatten_dissimilarities():
 
 def test_columns_of_few_values_are_not_reduced_to_one():
     for values in ([0.0] * 1990 + [1.0] * 10, [0.0] * 1999 + [1e300], [5.0] * 1900 + [5.5] * 99 + [1e6]):
-        facts, _ = learned(np.array(values))
+        facts, _ = facts_of(np.array(values))
         assert facts["low"] < facts["high"]
         assert facts["scale"] > 0

@@ -1,4 +1,4 @@
-"""Spellings of categories that are merged, kept apart, or reported."""
+"""Spellings of categories that are merged, distinguished, or reported."""
 
 import numpy as np
 import pandas as pd
@@ -103,5 +103,5 @@ def test_1_wrong_letter_is_a_misspelling(name, other):
         ("store 1", "stroe 2"),
     ],
 )
-def test_other_names_are_no_misspellings(name, other):
+def test_other_names_are_not_misspellings(name, other):
     assert not is_misspelled(name, other)

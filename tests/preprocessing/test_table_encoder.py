@@ -1,4 +1,4 @@
-"""TableEncoder: tables of all makers, what is learned of columns, and what becomes of new tables."""
+"""TableEncoder: tables from all libraries, facts about columns, and new tables."""
 
 import json
 import warnings
@@ -43,7 +43,7 @@ def table():
 
 
 def facts(encoder, column):
-    return next(one for one in encoder.columns_ if one["column"] == column)
+    return next(facts for facts in encoder.columns_ if facts["column"] == column)
 
 
 @pytest.mark.parametrize("missing", ["keep", "impute"])
@@ -53,9 +53,9 @@ def test_scikit_learns_checks_pass(missing):
         check_estimator(TableEncoder(missing=missing))
 
 
-def test_each_column_is_recognised(table):
+def test_each_column_is_recognized(table):
     encoder = TableEncoder().fit(table)
-    kinds = {one["column"]: one["kind"] for one in encoder.columns_}
+    kinds = {facts["column"]: facts["kind"] for facts in encoder.columns_}
     assert kinds == {
         "customer": "left out",
         "age": "number",
@@ -67,14 +67,14 @@ def test_each_column_is_recognised(table):
         "country": "left out",
         "nothing": "left out",
     }
-    reasons = {one["column"]: one["reason"] for one in encoder.columns_ if one["kind"] == "left out"}
+    reasons = {facts["column"]: facts["reason"] for facts in encoder.columns_ if facts["kind"] == "left out"}
     assert reasons == {"customer": "identifier", "country": "constant", "nothing": "empty"}
     assert facts(encoder, "income")["transform"] == "log"
     assert facts(encoder, "age")["transform"] == "none"
     assert facts(encoder, "size")["categories"] == ["small", "medium", "large"]
 
 
-def test_every_column_weighs_alike_whatever_it_holds(table):
+def test_all_columns_have_the_same_weight(table):
     encoder = TableEncoder(scaling="standard").fit(table)
     features = encoder.transform(table)
     for column in ("age", "income", "city", "smoker", "since", "size"):
@@ -82,7 +82,7 @@ def test_every_column_weighs_alike_whatever_it_holds(table):
         assert np.nanvar(block, axis=0).sum() == pytest.approx(1, rel=1e-9), column
 
 
-def test_units_do_not_matter(table):
+def test_features_do_not_depend_on_units(table):
     other = table.assign(age=table["age"] * 365 + 17, income=table["income"] / 1000)
     assert np.allclose(
         TableEncoder().fit_transform(table), TableEncoder().fit_transform(other), rtol=1e-9, equal_nan=True
@@ -100,7 +100,7 @@ def polars_of(frame):
     return pl.from_pandas(frame.assign(size=frame["size"].astype(object)))
 
 
-MAKERS = {
+LIBRARIES = {
     "polars": polars_of,
     "pyarrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
     "objects": lambda frame: frame.astype(object),
@@ -111,23 +111,23 @@ MAKERS = {
 }
 
 
-@pytest.mark.parametrize("maker", MAKERS)
-def test_tables_of_all_makers_have_the_same_features(table, maker):
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_tables_from_all_libraries_have_the_same_features(table, library):
     encoder = TableEncoder().fit(table)
-    found = encoder.transform(MAKERS[maker](table))
-    assert np.array_equal(found, encoder.transform(table), equal_nan=True)
+    features = encoder.transform(LIBRARIES[library](table))
+    assert np.array_equal(features, encoder.transform(table), equal_nan=True)
 
 
-@pytest.mark.parametrize("maker", ["polars", "pyarrow", "arrow types"])
-def test_a_fit_is_the_same_for_tables_of_all_makers(table, maker):
-    if maker == "polars":  # whose categories have no order
+@pytest.mark.parametrize("library", ["polars", "pyarrow", "arrow types"])
+def test_a_fit_is_the_same_for_tables_from_all_libraries(table, library):
+    if library == "polars":  # polars categories have no order
         table = table.assign(size=table["size"].astype(object))
-    assert TableEncoder().fit(MAKERS[maker](table)).columns_ == TableEncoder().fit(table).columns_
+    assert TableEncoder().fit(LIBRARIES[library](table)).columns_ == TableEncoder().fit(table).columns_
 
 
 def test_a_file_that_was_read_as_text_gives_the_same_features(table):
     table = table.assign(size=table["size"].astype(object))
-    text = {name: ["" if pd.isna(one) else str(one) for one in table[name]] for name in table}
+    text = {name: ["" if pd.isna(cell) else str(cell) for cell in table[name]] for name in table}
     encoder = TableEncoder().fit(text)
     assert facts(encoder, "since")["kind"] == "date"
     assert np.allclose(encoder.transform(text), TableEncoder().fit_transform(table), equal_nan=True)
@@ -140,9 +140,9 @@ def test_categories_of_polars_and_pyarrow_are_categories(table):
     assert TableEncoder().fit(frame).columns_ == expected
 
 
-def test_ordered_categories_are_ordered_in_tables_of_all_makers(table):
+def test_ordered_categories_are_ordered_in_tables_from_all_libraries(table):
     sizes = table[["size"]]
-    values = [None if pd.isna(one) else one for one in sizes["size"]]
+    values = [None if pd.isna(cell) else cell for cell in sizes["size"]]
     enumeration = pl.DataFrame({"size": pl.Series(values, dtype=pl.Enum(["small", "medium", "large", "huge"]))})
     arrow = pa.Table.from_pandas(sizes, preserve_index=False)
     expected = TableEncoder().fit(sizes)
@@ -162,7 +162,7 @@ def test_ordered_categories_are_ordered_in_tables_of_all_makers(table):
     ("orders", "expected"),
     [
         ([["low", "high"], ["low", "middle", "high"]], ["low", "middle", "high"]),
-        ([["low", "middle"], ["low", "high"]], None),  # is middle below high?
+        ([["low", "middle"], ["low", "high"]], None),  # the order of middle and high is unknown
         ([["low", "high"], ["high", "low"]], None),
     ],
 )
@@ -180,7 +180,7 @@ def test_time_zones_and_durations_are_read():
     moments = pd.date_range("2026-03-01", periods=30, freq="h", tz="Europe/Paris")
     frame = pd.DataFrame({"at": moments, "took": pd.to_timedelta(np.arange(30) % 7, unit="h")})
     encoder = TableEncoder().fit(frame)
-    assert [one["kind"] for one in encoder.columns_] == ["date", "number"]
+    assert [facts["kind"] for facts in encoder.columns_] == ["date", "number"]
     naive = frame.assign(at=moments.tz_convert("UTC").tz_localize(None))
     assert np.array_equal(encoder.transform(frame), encoder.transform(naive))
     objects = encoder.transform(frame.astype(object))
@@ -188,7 +188,7 @@ def test_time_zones_and_durations_are_read():
 
 
 @pytest.mark.parametrize(("missing", "expected"), [("keep", np.nan), ("impute", 0.0)])
-def test_a_gap_stays_or_becomes_zero_in_all_features_of_its_column(table, missing, expected):
+def test_a_missing_value_stays_or_becomes_zero_in_all_features_of_its_column(table, missing, expected):
     encoder = TableEncoder(missing=missing).fit(table)
     features = encoder.transform(table)
     for row, column in enumerate(["age", "income", "city", "smoker", "since", "size"]):
@@ -197,16 +197,16 @@ def test_a_gap_stays_or_becomes_zero_in_all_features_of_its_column(table, missin
     assert np.isnan(features[6:]).sum() == 0
 
 
-def test_an_unknown_category_is_as_far_from_all_known_ones(table):
+def test_an_unknown_category_is_equally_far_from_all_known_categories(table):
     table["plan"] = np.where(np.arange(N) % 3, "basic", "premium")
     for missing in ("keep", "impute"):
         encoder = TableEncoder(missing=missing).fit(table[["city", "plan", "size"]])
-        known = encoder.transform(table[["city", "plan", "size"]].iloc[10:])
+        known_features = encoder.transform(table[["city", "plan", "size"]].iloc[10:])
         new = pd.DataFrame({"city": ["Berlin"], "plan": ["new"], "size": ["huge"]})
-        (found,) = encoder.transform(new)
-        assert not found.any()
+        (features,) = encoder.transform(new)
+        assert not features.any()
         for column in ("city", "plan"):
-            block = known[:, encoder.feature_columns_ == column]
+            block = known_features[:, encoder.feature_columns_ == column]
             assert np.ptp((block**2).sum(axis=1)) == pytest.approx(0, abs=1e-12)
 
 
@@ -225,7 +225,7 @@ def test_rare_categories_share_a_feature_and_so_do_new_ones():
     assert len(encoder.feature_categories_) == 4
     (new,) = encoder.transform(pd.DataFrame({"city": ["city 999"]}))
     assert new[-1] > 0
-    assert "(rare ones together as 'other')" in encoder.describe()
+    assert "(rare ones merged as 'other')" in encoder.describe()
 
 
 def test_free_text_and_numbers_of_rows_are_left_out_of_tables_but_not_of_arrays():
@@ -239,7 +239,7 @@ def test_free_text_and_numbers_of_rows_are_left_out_of_tables_but_not_of_arrays(
         }
     )
     encoder = TableEncoder().fit(frame)
-    assert [one.get("reason") for one in encoder.columns_] == ["text", "identifier", "identifier", None]
+    assert [facts.get("reason") for facts in encoder.columns_] == ["text", "identifier", "identifier", None]
     assert TableEncoder().fit(frame[["row", "amount"]].to_numpy()).transform(np.zeros((1, 2))).shape == (1, 2)
 
 
@@ -248,19 +248,19 @@ def test_columns_can_be_dropped_and_codes_be_categories(table):
     encoder = TableEncoder(drop=["age"], categorical=["code"]).fit(frame)
     assert facts(encoder, "age")["reason"] == "dropped"
     assert facts(encoder, "code")["categories"] == ["0", "1", "2", "3"]
-    # Gaps turn whole numbers into others, and text is text: they are the same codes.
+    # Floats, because of missing values, and text are the same codes.
     for codes in ([1.0, np.nan], ["1", None]):
-        found = encoder.transform(pd.DataFrame({"city": ["Rome", "Rome"], "code": codes}))
-        assert found[0, encoder.get_feature_names_out() == "code=1"] > 0
-        assert np.isnan(found[1, encoder.feature_columns_ == "code"]).all()
+        features = encoder.transform(pd.DataFrame({"city": ["Rome", "Rome"], "code": codes}))
+        assert features[0, encoder.get_feature_names_out() == "code=1"] > 0
+        assert np.isnan(features[1, encoder.feature_columns_ == "code"]).all()
 
 
-def test_a_few_wrong_numbers_do_not_squeeze_the_others():
+def test_a_few_wrong_numbers_do_not_change_the_scale():
     random = np.random.default_rng(0)
     ages = random.normal(40, 10, 500)
     wrong = np.where(np.arange(500) == 7, 4e6, ages)
-    right, found = (TableEncoder().fit(pd.DataFrame({"age": one})) for one in (ages, wrong))
-    assert facts(found, "age")["scale"] == pytest.approx(facts(right, "age")["scale"], rel=0.05)
+    without_errors, with_errors = (TableEncoder().fit(pd.DataFrame({"age": values})) for values in (ages, wrong))
+    assert facts(with_errors, "age")["scale"] == pytest.approx(facts(without_errors, "age")["scale"], rel=0.05)
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
@@ -271,7 +271,7 @@ def test_columns_in_which_only_a_few_values_differ_are_scaled_by_all_of_them(uni
     np.testing.assert_allclose(features, (values - values.mean()) / values.std(), rtol=1e-9)
 
 
-def test_names_and_groups_of_features_lead_back_to_columns(table):
+def test_names_and_groups_of_features_identify_columns(table):
     encoder = TableEncoder().fit(table)
     names = encoder.get_feature_names_out().tolist()
     assert names == ["age", "income", "city=Oslo", "city=Paris", "city=Rome", "smoker=True", "since", "size"]
@@ -279,19 +279,19 @@ def test_names_and_groups_of_features_lead_back_to_columns(table):
     assert encoder.feature_categories_ == [None, None, "Oslo", "Paris", "Rome", "True", None, None]
 
 
-def test_features_lead_back_to_values(table):
+def test_features_are_converted_back_to_values(table):
     encoder = TableEncoder().fit(table)
-    found = pd.DataFrame(encoder.inverse_transform(encoder.transform(table)), index=table.index)
-    assert np.allclose(found["income"], table["income"], equal_nan=True)
+    values = pd.DataFrame(encoder.inverse_transform(encoder.transform(table)), index=table.index)
+    assert np.allclose(values["income"], table["income"], equal_nan=True)
     for column in ("city", "size"):
-        assert (found[column] == table[column]).sum() == N - 1
-        assert pd.isna(found[column]).sum() == 1
-    assert (found["since"] == table["since"]).sum() == N - 1
+        assert (values[column] == table[column]).sum() == N - 1
+        assert pd.isna(values[column]).sum() == 1
+    assert (values["since"] == table["since"]).sum() == N - 1
     with pytest.raises(ValueError, match="X must have 8 features"):
         encoder.inverse_transform(np.zeros((2, 3)))
 
 
-def test_what_is_learned_fits_into_json_and_transforms_again(table):
+def test_facts_survive_the_round_trip_through_json(table):
     encoder = TableEncoder().fit(table)
     other = clone(encoder)
     other.columns_ = json.loads(json.dumps(encoder.columns_, allow_nan=False))
@@ -301,9 +301,9 @@ def test_what_is_learned_fits_into_json_and_transforms_again(table):
 
 def test_output_may_be_a_table_with_the_index_of_the_input(table):
     encoder = TableEncoder().set_output(transform="pandas").fit(table)
-    found = encoder.transform(table)
-    assert found.index.equals(table.index)
-    assert found.columns.tolist() == encoder.get_feature_names_out().tolist()
+    features = encoder.transform(table)
+    assert features.index.equals(table.index)
+    assert features.columns.tolist() == encoder.get_feature_names_out().tolist()
     assert isinstance(encoder.set_output(transform="polars").transform(table), pl.DataFrame)
 
 
@@ -312,37 +312,36 @@ def test_a_pipeline_takes_the_table(table):
     assert pipeline.predict(table.tail(3)).shape == (3,)
 
 
-def test_sentences_say_what_was_done(table):
-    told = TableEncoder(weights={"age": 2}).fit(table).describe().split("\n")
-    assert told[0] == "6 columns of 9 became 8 features."
-    assert told[1].startswith("customer: left out, because every row has another value")
+def test_sentences_describe_the_encoding(table):
+    sentences = TableEncoder(weights={"age": 2}).fit(table).describe().split("\n")
+    assert sentences[0] == "6 columns of 9 encoded as 8 features."
+    assert sentences[1].startswith("customer: left out, because all its values are different")
     assert (
-        "numbers from 18 to 79, divided by their spread (18.3); it counts 2 times; less than 1 % missing."
-        in told[2]
+        "numbers from 18 to 79, divided by their spread (18.3); weight 2; less than 1 % missing." in sentences[2]
     )
-    assert "logarithms" in told[3]
-    assert "yes or no, False (67 %)" in told[5]
-    assert "dates from 2020-01-11 to 2022-06-18" in told[6]
-    assert "small < medium < large" in told[7]
+    assert "logarithms" in sentences[3]
+    assert "yes or no, False (67 %)" in sentences[5]
+    assert "dates from 2020-01-11 to 2022-06-18" in sentences[6]
+    assert "small < medium < large" in sentences[7]
 
 
 def bad_tables(table):
     yield table.drop(columns=["age", "city"]), "lacks columns .*'age', 'city'"
-    yield table.assign(age="unknown"), "'age' holds 'unknown'"
-    yield table.assign(since="yesterday"), "'since' holds 'yesterday', and it had dates"
-    yield table.assign(since=7), "'since' holds 7, and it had dates"
-    yield table.assign(smoker="perhaps"), "'smoker' holds 'perhaps', and it had yes or no"
-    yield table.assign(smoker=2.0), "'smoker' holds 2.0, and it had yes or no"
-    yield table.assign(age=pd.Timestamp("2020-01-01")), "'age' holds 2020-01-01.*, and it had only numbers"
-    yield table.assign(age=pd.Timedelta("1h")), "'age' holds .*, and it had only numbers"
-    yield table.assign(age=[pd.Timestamp("2020-01-01").date()] * N), "'age' holds 2020-01-01, and"
-    yield table.assign(age="12_3"), "'age' holds '12_3'"
+    yield table.assign(age="unknown"), "'age' contains 'unknown'"
+    yield table.assign(since="yesterday"), "'since' contains 'yesterday', but had dates"
+    yield table.assign(since=7), "'since' contains 7, but had dates"
+    yield table.assign(smoker="perhaps"), "'smoker' contains 'perhaps', but had yes or no"
+    yield table.assign(smoker=2.0), "'smoker' contains 2.0, but had yes or no"
+    yield table.assign(age=pd.Timestamp("2020-01-01")), "'age' contains 2020-01-01.*, but had only numbers"
+    yield table.assign(age=pd.Timedelta("1h")), "'age' contains .*, but had only numbers"
+    yield table.assign(age=[pd.Timestamp("2020-01-01").date()] * N), "'age' contains 2020-01-01, but"
+    yield table.assign(age="12_3"), "'age' contains '12_3'"
     yield table.assign(age=np.inf), "infinity, in the column 'age'"
     yield np.zeros((3, 2)), "expecting 9 features"
     yield table.iloc[:0], "0 sample"
 
 
-def test_new_tables_that_do_not_fit_are_refused_by_name(table):
+def test_errors_name_the_columns_of_new_tables_that_do_not_fit(table):
     encoder = TableEncoder().fit(table)
     for bad, words in bad_tables(table):
         with pytest.raises(ValueError, match=words):
@@ -355,24 +354,24 @@ def test_new_tables_that_do_not_fit_are_refused_by_name(table):
         ({"missing": "drop"}, "missing must be one of"),
         ({"scaling": "robust"}, "scaling must be one of"),
         ({"max_categories": 1}, "max_categories must be a whole number of at least 2"),
-        ({"drop": ["agee"]}, "drop names columns that X does not have: \\['agee'\\]"),
-        ({"categorical": "city"}, "categorical must be a list of names"),
+        ({"drop": ["agee"]}, "drop contains columns that X does not have: \\['agee'\\]"),
+        ({"categorical": "city"}, "categorical must be a list of column names"),
         ({"weights": {"age": 0}}, "weights\\['age'\\] must be a number above 0"),
     ],
 )
-def test_bad_parameters_are_named(table, parameters, words):
+def test_errors_name_invalid_parameters(table, parameters, words):
     with pytest.raises(ValueError, match=words):
         TableEncoder(**parameters).fit(table)
 
 
-def test_a_table_that_says_nothing_is_refused_with_the_reasons(table):
-    with pytest.raises(ValueError, match=r"no column that tells rows apart.*\n.*identifier"):
+def test_a_table_without_usable_columns_is_rejected_with_the_reasons(table):
+    with pytest.raises(ValueError, match=r"no column that distinguishes rows.*\n.*identifier"):
         TableEncoder().fit(table[["customer", "country", "nothing"]])
-    with pytest.raises(ValueError, match="two columns with the name 'age'"):
+    with pytest.raises(ValueError, match="2 columns with the name 'age'"):
         TableEncoder().fit(table[["age", "age"]])
 
 
-def test_a_refit_that_fails_leaves_the_old_fit(table):
+def test_a_failed_refit_preserves_the_old_fit(table):
     encoder = TableEncoder().fit(table)
     before = dict(vars(encoder))
     with pytest.raises(ValueError, match="infinity"):

@@ -1,4 +1,4 @@
-"""The benchmark of answers: what it computes is right, and a short version of it holds."""
+"""Tests of the study of answers: correctness of its computations, and a short version."""
 
 import importlib
 import re
@@ -13,10 +13,10 @@ from benchmarks.studies.answers import data as answers_data
 from benchmarks.studies.answers import generated as answers_generated
 from benchmarks.studies.answers import study as answers
 from benchmarks.studies.answers import summary as answers_summary
-from benchmarks.studies.answers.methods import METHODS, MISSING, OURS, PEERS, Answer
+from benchmarks.studies.answers.methods import LIBRARY_METHODS, METHODS, MISSING, PEERS, Answer
 
 RANDOM = np.random.default_rng(0)
-#: Small sets that need no file.
+#: Small data sets without files.
 SHORT = {
     "iris": lambda: load_iris(return_X_y=True),
     "wine": lambda: load_wine(return_X_y=True),
@@ -25,54 +25,54 @@ SHORT = {
     "long high": lambda: answers_generated.problem("long", "high", 1023),
     "latent classes": lambda: answers_generated.latent_classes(5, 30, 1),
 }
-BEHIND = 0.04
+MAX_DIFFERENCE = 0.04
 
 
 def small(name="small", c=3, n=90, gap=8.0):
     y = np.arange(n) % c
     X = gap * np.eye(c, 4)[y] + np.random.default_rng(0).normal(size=(n, 4))
-    return answers_data.given(name, X, y)
+    return answers_data.make_problem(name, X, y)
 
 
 def entry(data, method, family=None, **figures):
     return {"data": data, "family": family or data, "group": "g", "method": method, **figures}
 
 
-def test_the_truth_without_doubt_is_judged_perfect():
+def test_true_labels_without_doubt_have_perfect_scores():
     problem = small()
-    everybody, nobody = np.full(90, True), np.full(90, False)
-    answer = Answer(problem.y, np.zeros(90), everybody, nobody, nobody)
-    found = answers.judge(problem, answer, answer)
-    assert found["ari"] == found["sure"] == 1
-    assert found["error"] == found["aurc"] == found["augrc"] == found["sure_error"] == found["sure_gain"] == 0
-    assert found["torn_error"] is None
-    assert not answers_summary.is_falsely_sure(found)
+    all_samples, no_samples = np.full(90, True), np.full(90, False)
+    answer = Answer(problem.y, np.zeros(90), all_samples, no_samples, no_samples)
+    result = answers.judge(problem, answer, answer)
+    assert result["ari"] == result["sure"] == 1
+    assert result["error"] == result["aurc"] == result["augrc"] == result["sure_error"] == result["sure_gain"] == 0
+    assert result["torn_error"] is None
+    assert not answers_summary.is_falsely_sure(result)
 
 
-def test_samples_that_fit_nowhere_are_only_looked_for():
+def test_outliers_count_only_for_their_detection():
     y = np.append(np.arange(90) % 3, [-1] * 10)
-    problem = answers_data.given("with outliers", RANDOM.normal(size=(100, 2)), y)
+    problem = answers_data.make_problem("with outliers", RANDOM.normal(size=(100, 2)), y)
     assert problem.n_clusters == 3
-    found_out = y < 0
-    answer = Answer(np.maximum(y, 0), np.zeros(100), ~found_out, np.full(100, False), found_out)
-    found = answers.judge(problem, answer, answer)
-    assert found["ari"] == found["outliers_found"] == 1
-    assert found["outlier"] == 0
+    is_outlier = y < 0
+    answer = Answer(np.maximum(y, 0), np.zeros(100), ~is_outlier, np.full(100, False), is_outlier)
+    result = answers.judge(problem, answer, answer)
+    assert result["ari"] == result["outliers_found"] == 1
+    assert result["outlier"] == 0
 
 
-def test_sure_samples_are_compared_with_as_many_that_k_means_is_surest_of():
+def test_sure_samples_are_compared_with_an_equal_number_of_least_doubt_by_k_means():
     y, labels = np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 0, 1, 1, 1])
-    # The fourth is wrong, and the second in order of doubt.
-    assert answers.kept_errors(y, labels, np.array([0.1, 0.5, 0.6, 0.2, 0.7, 0.8]), 2) == 0.5
-    assert answers.kept_errors(y, labels, np.array([0.1, 0.2, 0.3, 0.9, 0.7, 0.8]), 5) == 0
+    # The fourth label is wrong, and the second in the order of doubt.
+    assert answers.retained_error(y, labels, np.array([0.1, 0.5, 0.6, 0.2, 0.7, 0.8]), 2) == 0.5
+    assert answers.retained_error(y, labels, np.array([0.1, 0.2, 0.3, 0.9, 0.7, 0.8]), 5) == 0
 
 
 @pytest.mark.parametrize(("sure", "error", "falsely"), [(0.95, 0.4, True), (0.95, 0.2, False), (0.8, 0.4, False)])
-def test_falsely_sure_is_often_sure_and_seldom_right(sure, error, falsely):
+def test_falsely_sure_means_many_sure_samples_with_many_errors(sure, error, falsely):
     assert answers_summary.is_falsely_sure({"sure": sure, "sure_error": error}) is falsely
 
 
-def test_siblings_count_as_one_and_differences_are_taken_on_the_same_data():
+def test_data_of_a_family_count_once_and_differences_are_taken_on_the_same_data():
     entries = [
         entry("s1", "k-means", "s", ari=0.5),
         entry("s2", "k-means", "s", ari=0.7),
@@ -81,23 +81,23 @@ def test_siblings_count_as_one_and_differences_are_taken_on_the_same_data():
         entry("s2", "ours", "s", ended="more than 60 s"),
         entry("t", "ours", ari=0.2),
     ]
-    found = answers_summary.summarize(entries)["all"]
-    assert found["k-means"]["ari"]["mean"] == pytest.approx((0.6 + 0.2) / 2)
-    assert found["ours"]["ari_over_k_means"]["mean"] == pytest.approx((0.1 + 0) / 2)
-    assert (found["ours"]["won"], found["ours"]["tied"], found["ours"]["lost"]) == (1, 1, 0)
-    assert found["ours"]["ended"] == ["s2"]
+    result = answers_summary.summarize(entries)["all"]
+    assert result["k-means"]["ari"]["mean"] == pytest.approx((0.6 + 0.2) / 2)
+    assert result["ours"]["ari_over_k_means"]["mean"] == pytest.approx((0.1 + 0) / 2)
+    assert (result["ours"]["won"], result["ours"]["tied"], result["ours"]["lost"]) == (1, 1, 0)
+    assert result["ours"]["ended"] == ["s2"]
 
 
-def test_the_interval_is_as_wide_as_families_differ():
+def test_the_interval_reflects_the_differences_between_families():
     assert answers_summary.interval([0.3, 0.3, 0.3]) == {"mean": 0.3, "low": 0.3, "high": 0.3, "families": 3}
     values = RANDOM.normal(size=400)
-    found = answers_summary.interval(values)
-    assert found["high"] - found["low"] == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
+    result = answers_summary.interval(values)
+    assert result["high"] - result["low"] == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
 
 
-def test_a_method_that_does_not_end_is_recorded_so():
-    assert answers.in_a_process(lambda: 1 / 0)["ended"].startswith("ZeroDivisionError")
-    assert answers.in_a_process(forever, limit=1)["ended"] == "more than 1 s"
+def test_a_method_that_fails_is_recorded():
+    assert answers.run_in_process(lambda: 1 / 0)["ended"].startswith("ZeroDivisionError")
+    assert answers.run_in_process(forever, limit=1)["ended"] == "more than 1 s"
 
 
 def forever():
@@ -115,37 +115,37 @@ def test_the_lists_have_no_generated_data_in_common():
 
 
 @pytest.mark.parametrize("kind", ["round", "unequal", "spreads", "long"])
-def test_generated_clusters_are_as_far_apart_as_they_say(kind):
+def test_generated_clusters_have_the_specified_distances(kind):
     X, y = answers_generated.problem(kind, "low", 5)
-    again = answers_generated.problem(kind, "low", 5)
-    assert (again[0] == X).all()
+    copy = answers_generated.problem(kind, "low", 5)
+    assert (copy[0] == X).all()
     means = np.array([X[y == k].mean(axis=0) for k in range(y.max() + 1)])
     gaps = np.linalg.norm(means[:, None] - means, axis=2)[np.triu_indices(len(means), 1)]
     assert 2 < gaps.min() < 12
 
 
-def test_samples_between_clusters_are_as_far_from_both():
+def test_samples_between_clusters_have_equal_distances_from_both():
     X, y = answers_generated.halfway(20, 0)
     means = np.array([X[y == k].mean(axis=0) for k in range(4)])
-    two = np.sort(np.linalg.norm(X[y < 0][:, None] - means, axis=2), axis=1)[:, :2]
-    assert (two[:, 1] - two[:, 0] < 0.5).all()
+    nearest = np.sort(np.linalg.norm(X[y < 0][:, None] - means, axis=2), axis=1)[:, :2]
+    assert (nearest[:, 1] - nearest[:, 0] < 0.5).all()
 
 
 def test_every_peer_finds_clear_clusters_and_has_a_doubt():
     problem = small(gap=4.5)
     for name in set(PEERS) - MISSING:
         answer = PEERS[name](problem.X, 3, 0)
-        found = answers.judge(problem, answer, answer)
-        assert found["ari"] > 0.7, name
+        result = answers.judge(problem, answer, answer)
+        assert result["ari"] > 0.7, name
         assert np.isfinite(answer.doubt).all()
 
 
-def test_data_of_anybody_are_judged_in_the_same_way():
+def test_other_data_are_evaluated_in_the_same_way():
     problem = small(n=60)
-    found = answers.judge_sets([("theirs", problem.X, problem.y)], methods=["k-means", "CCM"])
-    assert [one["method"] for one in found["entries"]] == ["k-means", "CCM"]
-    assert found["summary"]["all"]["CCM"]["ari"]["mean"] > 0.9
-    assert set(METHODS) == {*PEERS, *OURS}
+    result = answers.judge_sets([("theirs", problem.X, problem.y)], methods=["k-means", "CCM"])
+    assert [item["method"] for item in result["entries"]] == ["k-means", "CCM"]
+    assert result["summary"]["all"]["CCM"]["ari"]["mean"] > 0.9
+    assert set(METHODS) == {*PEERS, *LIBRARY_METHODS}
 
 
 @pytest.fixture(scope="module")
@@ -157,45 +157,45 @@ def short():
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["ECM", "CCM"])
 def test_labels_are_as_good_as_those_of_k_means(short, method):
-    found = {(one["data"], one["method"]): one["ari"] for one in short["entries"]}
+    result = {(item["data"], item["method"]): item["ari"] for item in short["entries"]}
     for name in SHORT:
-        assert found[name, method] > found[name, "k-means"] - BEHIND, name
+        assert result[name, method] > result[name, "k-means"] - MAX_DIFFERENCE, name
 
 
 @pytest.mark.parametrize("method", ["ECM", "CCM"])
-def test_nobody_is_falsely_sure_and_torn_samples_are_wrong_more_often(short, method):
-    found = short["summary"]["all"][method]
-    assert found["falsely_sure"] == []
-    assert found["torn_twice"] == found["sets_with_torn"] >= len(SHORT) - 1
-    assert found["sure_gain"]["mean"] > -0.01
+def test_no_data_set_is_falsely_sure_and_torn_samples_are_wrong_more_often(short, method):
+    result = short["summary"]["all"][method]
+    assert result["falsely_sure"] == []
+    assert result["torn_twice"] == result["sets_with_torn"] >= len(SHORT) - 1
+    assert result["sure_gain"]["mean"] > -0.01
 
 
 @pytest.mark.parametrize("d", [2, 12, 40])
 @pytest.mark.parametrize("method", ["ECM", "CCM"])
-def test_samples_half_way_between_clusters_are_torn_in_any_number_of_features(method, d):
-    found = answers.attempt_special(method, answers_data.HALFWAY[f"half way, {d} features"], 4, 0)
-    assert found["between_torn"] >= 0.9
-    assert found["others_torn"] < 0.06
-    assert found["ari"] > 0.9
+def test_samples_halfway_between_clusters_are_torn_in_any_number_of_features(method, d):
+    result = answers.attempt_special(method, answers_data.HALFWAY[f"half way, {d} features"], 4, 0)
+    assert result["between_torn"] >= 0.9
+    assert result["others_torn"] < 0.06
+    assert result["ari"] > 0.9
 
 
 @pytest.mark.parametrize("method", ["ECM", "CCM"])
 @pytest.mark.filterwarnings("ignore::evlearn.exceptions.CollapseWarning")
-def test_one_cloud_is_never_three_sure_clusters(method):
-    found = answers.attempt_special(method, answers_data.CLOUDS["one cloud, 10 features"], 3, 0)
-    assert found["others_sure"] < 0.1
+def test_one_cloud_is_not_three_sure_clusters(method):
+    result = answers.attempt_special(method, answers_data.CLOUDS["one cloud, 10 features"], 3, 0)
+    assert result["others_sure"] < 0.1
 
 
-def test_the_page_includes_what_is_made_of_the_results(monkeypatch):
+def test_the_page_includes_all_generated_parts(monkeypatch):
     docs = Path(__file__).parents[2] / "docs"
     monkeypatch.syspath_prepend(docs)
     pages = importlib.import_module("record_pages")
-    made = importlib.import_module("record_pages.answers").parts(pages.read)
+    parts = importlib.import_module("record_pages.answers").parts(pages.read_results)
     page = (docs / "record" / "answers.rst").read_text()
-    assert set(re.findall(r"generated/answers_(\w+)\.", page)) == set(made)
+    assert set(re.findall(r"generated/answers_(\w+)\.", page)) == set(parts)
 
 
 @pytest.mark.parametrize("name", ["answers", "answers_before"])
 def test_the_summary_on_record_is_that_of_its_entries(name):
-    for found in record.read(name)["lists"].values():
-        assert answers_summary.summarize(found["entries"]) == found["summary"]
+    for result in record.load(name)["lists"].values():
+        assert answers_summary.summarize(result["entries"]) == result["summary"]

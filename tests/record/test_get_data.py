@@ -1,4 +1,4 @@
-"""Data that packages bring are those that the record was made of, and all others are told where to find."""
+"""Tests of the data of the record: data of packages are identical, and the others have a source."""
 
 import numpy as np
 import pytest
@@ -17,46 +17,46 @@ def test_data_of_packages_are_those_of_the_record(name, tmp_path, monkeypatch):
     get_data.write(tmp_path / "data" / f"{name}.csv", *get_data.FROM_PACKAGES[name][1]())
     expected = table(name)
     monkeypatch.setenv("EVLEARN_REFERENCE", str(tmp_path))
-    found = table(name)
-    # Rows in any order, and classes by any name.
-    orders = [np.lexsort(one[0].T) for one in (expected, found)]
-    np.testing.assert_allclose(found[0][orders[1]], expected[0][orders[0]], atol=1e-9)
-    assert sorted(np.unique(found[1], return_counts=True)[1]) == sorted(
+    result = table(name)
+    # The order of rows and the names of classes may differ.
+    orders = [np.lexsort(values[0].T) for values in (expected, result)]
+    np.testing.assert_allclose(result[0][orders[1]], expected[0][orders[0]], atol=1e-9)
+    assert sorted(np.unique(result[1], return_counts=True)[1]) == sorted(
         np.unique(expected[1], return_counts=True)[1]
     )
 
 
-def test_every_file_of_the_record_comes_from_a_package_or_is_told_where_to_find(shared):
-    known = {*get_data.FROM_PACKAGES, *get_data.ELSEWHERE}
+def test_every_file_of_the_record_comes_from_a_package_or_has_a_listed_source(shared):
+    known_names = {*get_data.FROM_PACKAGES, *get_data.OTHER_SOURCES}
     files = {path.stem for path in (shared / "data").iterdir() if path.suffix in (".csv", ".npz")}
     shipped = {path.stem for path in (reference.SHIPPED / "data").iterdir()}
-    assert files - {"faithful"} <= known | shipped  # faithful is in no study
+    assert files - {"faithful"} <= known_names | shipped  # faithful is not used by any study
 
 
-def test_what_comes_with_the_repository_is_what_the_record_was_made_of(shared):
+def test_shipped_data_are_those_of_the_record(shared):
     for path in (reference.SHIPPED / "seed_tables").iterdir():
         assert path.read_text() == (shared / "reference" / "seed_tables" / path.name).read_text()
     assert (reference.SHIPPED / "timings.csv").read_text() == (shared / "reference" / "timings.csv").read_text()
     for path in (reference.SHIPPED / "data").iterdir():
         if path.suffix == ".npz":
-            with np.load(path) as ours, np.load(shared / "data" / path.name) as theirs:
-                assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
+            with np.load(path) as shipped, np.load(shared / "data" / path.name) as original:
+                assert all(np.array_equal(shipped[name], original[name]) for name in original)
         else:
-            ours, theirs = (
-                np.genfromtxt(one, delimiter=",", skip_header=1) for one in (path, shared / "data" / path.name)
+            shipped, original = (
+                np.genfromtxt(file, delimiter=",", skip_header=1) for file in (path, shared / "data" / path.name)
             )
-            np.testing.assert_allclose(ours, theirs, atol=1e-9)
+            np.testing.assert_allclose(shipped, original, atol=1e-9)
 
 
-def test_every_cell_names_data_that_can_be_found():
-    known = {*get_data.FROM_PACKAGES, *get_data.ELSEWHERE}
+def test_every_cell_requires_data_with_a_source():
+    known_names = {*get_data.FROM_PACKAGES, *get_data.OTHER_SOURCES}
     for study, cells in needs.studies().items():
-        names = {name for one in cells for name in one.files if not reference.is_in(reference.SHIPPED, name)}
-        assert names <= known, study
+        names = {name for need in cells for name in need.files if not reference.is_in(reference.SHIPPED, name)}
+        assert names <= known_names, study
 
 
-def test_cells_that_need_a_set_are_counted_where_it_is_there(tmp_path, monkeypatch, capsys):
-    cells = [needs.NOTHING, needs.Needs(files=("iris",)), needs.Needs(files=("seeds",))]
+def test_cells_are_counted_if_their_data_are_available(tmp_path, monkeypatch, capsys):
+    cells = [needs.NO_NEEDS, needs.Needs(files=("iris",)), needs.Needs(files=("seeds",))]
     cells += [needs.Needs(files=("wdbc",)), needs.Needs(packages=("no_such_package",))]
     monkeypatch.setattr(needs, "studies", lambda: {"a study": cells})
     (tmp_path / "data").mkdir()
@@ -72,15 +72,15 @@ def test_without_the_folder_most_of_the_record_can_be_run():
     assert min(able.values()) > 0.2
 
 
-def test_files_that_are_there_stay_and_the_others_are_written(tmp_path, monkeypatch, capsys):
+def test_existing_files_are_kept_and_missing_ones_are_written(tmp_path, monkeypatch, capsys):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "wine.csv").write_text("mine")
     monkeypatch.setattr("sys.argv", ["get_data", str(tmp_path)])
     get_data.main()
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert (tmp_path / "data" / "wine.csv").read_text() == "mine"
-    assert "wdbc: written" in told
-    assert "iris: " not in told  # it comes with the repository
-    assert "wine: " not in told
-    assert "fourclass: get it from R package evclust" in told
+    assert "wdbc: written" in output
+    assert "iris: " not in output  # comes with the repository
+    assert "wine: " not in output
+    assert "fourclass: get it from R package evclust" in output
     assert (tmp_path / "data" / "wdbc.csv").read_text().splitlines()[1].startswith("17.99,10.38,122.8,1001.0,")

@@ -1,4 +1,4 @@
-"""The study of missing values: what was measured is found again, and the record keeps what the guide promises."""
+"""Tests of the study of missing values: a repeated measurement, and the statements of the guide."""
 
 from pathlib import Path
 
@@ -13,38 +13,40 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "missing_values.rst"
 
 @pytest.fixture(scope="module")
 def committed():
-    return record.read("answers_missing")
+    return record.load("answers_missing")
 
 
 @pytest.fixture(scope="module")
 def means(committed):
-    return {(one["method"], one["share"]): one for one in committed["means"]}
+    return {(entry["method"], entry["share"]): entry for entry in committed["means"]}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["ECM", "EVCLUS"])
-def test_gaps_in_iris_are_judged_as_recorded(committed, method):
-    known = next(
-        one for one in committed["design"] if (one["data"], one["method"], one["share"]) == ("iris", method, 0.4)
+def test_missing_values_in_iris_have_the_recorded_scores(committed, method):
+    recorded = next(
+        entry
+        for entry in committed["design"]
+        if (entry["data"], entry["method"], entry["share"]) == ("iris", method, 0.4)
     )
-    now = missing.compared("iris", method, 0.4)
-    for key in known.keys() - {"data", "method", "share"}:
-        assert now[key] == pytest.approx(known[key], abs=0.02)
+    result = missing.compare("iris", method, 0.4)
+    for key in recorded.keys() - {"data", "method", "share"}:
+        assert result[key] == pytest.approx(recorded[key], abs=0.02)
 
 
-def test_means_are_those_of_the_tables(committed, means):
+def test_means_agree_with_the_tables(committed, means):
     rows = [row for group in missing.TABLES for row in committed[group]]
     assert len({row["data"] for row in rows}) == 6
     assert committed["means"] == missing.averages(rows)
 
 
-few_gaps = pytest.mark.xfail(strict=True, reason="neighbours fill few gaps better than a Gaussian mixture does")
+few_missing = pytest.mark.xfail(strict=True, reason="neighbors fill few gaps better than a Gaussian mixture does")
 
 
 @pytest.mark.parametrize(
     ("method", "share"),
     [
-        pytest.param("ECM", 0.2, marks=few_gaps),
+        pytest.param("ECM", 0.2, marks=few_missing),
         *(("ECM", 0.4), ("ECM", 0.6), ("EVCLUS", 0.2), ("EVCLUS", 0.4), ("EVCLUS", 0.6)),
     ],
 )
@@ -55,8 +57,8 @@ def test_labels_are_no_worse_than_after_imputation(means, method, share):
 @pytest.mark.parametrize(
     ("method", "share"),
     [
-        pytest.param("ECM", 0.2, marks=few_gaps),
-        pytest.param("ECM", 0.4, marks=few_gaps),
+        pytest.param("ECM", 0.2, marks=few_missing),
+        pytest.param("ECM", 0.4, marks=few_missing),
         *(("ECM", 0.6), ("EVCLUS", 0.2), ("EVCLUS", 0.4), ("EVCLUS", 0.6)),
     ],
 )
@@ -64,12 +66,12 @@ def test_doubt_finds_errors_better_than_after_imputation(means, method, share):
     assert means[method, share]["aurc_gaps"] < means[method, share]["aurc_imputed"]
 
 
-def test_where_labels_are_worse_they_are_hardly_worse(means):
-    assert all(one["ari_gaps"] > one["ari_imputed"] - 0.015 for one in means.values())
+def test_labels_are_never_much_worse(means):
+    assert all(entry["ari_gaps"] > entry["ari_imputed"] - 0.015 for entry in means.values())
 
 
 @pytest.mark.parametrize("method", missing.METHODS)
-def test_doubt_grows_with_the_share_that_is_missing(committed, means, method):
+def test_doubt_grows_with_the_share_of_missing_values(committed, means, method):
     assert (np.diff([means[method, share]["doubt_gaps"] for share in missing.SHARES]) > 0).all()
     for group in missing.TABLES:
         for name in missing.TABLES[group]:
@@ -81,9 +83,9 @@ def test_doubt_grows_with_the_share_that_is_missing(committed, means, method):
 
 def test_the_guide_has_the_figures_of_the_record(means):
     text = GUIDE.read_text()
-    for (method, share), one in means.items():
+    for (method, share), entry in means.items():
         figures = [
-            f"{one[key]:.3f}" for key in ("ari_gaps", "ari_imputed", "aurc_gaps", "aurc_imputed", "doubt_gaps")
+            f"{entry[key]:.3f}" for key in ("ari_gaps", "ari_imputed", "aurc_gaps", "aurc_imputed", "doubt_gaps")
         ]
         assert (
             f"   * - {method}\n     - {share:.0%}\n".replace("%", " %")

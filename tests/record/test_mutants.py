@@ -1,4 +1,4 @@
-"""Errors in central lines are noticed by tests that need no other files, and the list of errors stays true."""
+"""Tests of the mutants: they fit the source, and the recorded tests kill them without reference data."""
 
 import pytest
 
@@ -17,30 +17,34 @@ from benchmarks.studies.robustness.mutant_list import (
 
 @pytest.fixture(scope="module")
 def committed():
-    return record.read("mutants")
+    return record.load("mutants")
 
 
-def test_every_mutant_fits_the_source_as_it_is():
+def test_every_mutant_matches_the_source():
     for mutant in MUTANTS:
-        assert mutants.with_error(mutant).count(mutant.old) == mutant.new.count(mutant.old)
+        assert mutants.mutated_source(mutant).count(mutant.old) == mutant.new.count(mutant.old)
         assert all((mutants.ROOT / name).exists() for name in mutant_list.tests_of(mutant.file))
 
 
-def test_a_mutant_whose_line_has_changed_is_out_of_date():
+def test_a_mutant_whose_line_has_changed_is_rejected():
     with pytest.raises(ValueError, match=r"out of date: 'import' stands \d+ times in utils/lbfgs.py"):
-        mutants.with_error(Mutant("utils/lbfgs.py", "import", "export", "never"))
+        mutants.mutated_source(Mutant("utils/lbfgs.py", "import", "export", "never"))
 
 
-def test_there_are_mutants_in_every_room_and_kernel():
+def test_there_are_mutants_in_every_package_and_kernel():
     files = {mutant.file for mutant in MUTANTS}
     assert all(any(file.startswith(name) for file in files) for name in TESTS)
     kernels = {path.stem for path in (mutants.ROOT / "src" / "evlearn" / "kernels").glob("*.pyx")}
     assert kernels <= {file.split("/")[-1].split(".")[0].removesuffix("_body") for file in files}
 
 
-def test_the_record_is_about_the_mutants_of_the_list(committed):
-    assert [mutants.key(one) for one in committed["outcomes"]] == [mutants.key(one) for one in MUTANTS]
-    assert [one["equivalent"] for one in committed["outcomes"]] == [one.equivalent for one in MUTANTS]
+def test_the_record_contains_the_mutants_of_the_list(committed):
+    assert [mutants.key(outcome) for outcome in committed["outcomes"]] == [
+        mutants.key(outcome) for outcome in MUTANTS
+    ]
+    assert [outcome["equivalent"] for outcome in committed["outcomes"]] == [
+        outcome.equivalent for outcome in MUTANTS
+    ]
 
 
 def test_at_least_90_percent_of_all_mutants_are_killed(committed):
@@ -51,7 +55,7 @@ def test_at_least_90_percent_of_all_mutants_are_killed(committed):
 
 
 @pytest.mark.parametrize(
-    ("listed", "number", "least"),
+    ("selected", "number", "min_share"),
     [
         (FROM_THE_REVIEW, 15, 1.0),
         (FROM_THE_THIRD_REVIEW, 14, 1.0),
@@ -61,13 +65,13 @@ def test_at_least_90_percent_of_all_mutants_are_killed(committed):
     ids=["first review", "third review", "chosen later", "robust defaults"],
 )
 def test_mutants_of_reviews_are_killed_and_at_least_90_percent_of_those_chosen_later(
-    committed, listed, number, least
+    committed, selected, number, min_share
 ):
-    assert len(listed) == number
-    keys = {mutants.key(mutant) for mutant in listed if not mutant.equivalent}
+    assert len(selected) == number
+    keys = {mutants.key(mutant) for mutant in selected if not mutant.equivalent}
     outcomes = [outcome for outcome in committed["outcomes"] if mutants.key(outcome) in keys]
     assert len(outcomes) == len(keys)
-    assert sum(outcome["killed"] for outcome in outcomes) >= least * len(outcomes)
+    assert sum(outcome["killed"] for outcome in outcomes) >= min_share * len(outcomes)
     assert all(
-        outcome["from_the_review"] == (listed not in (CHOSEN_LATER, OF_ROBUST_DEFAULTS)) for outcome in outcomes
+        outcome["from_the_review"] == (selected not in (CHOSEN_LATER, OF_ROBUST_DEFAULTS)) for outcome in outcomes
     )

@@ -1,4 +1,4 @@
-"""The study of noise: what was measured on digits is found again, and known noise was told apart."""
+"""Tests of the study of noise: repeated measurements on digits, and recorded verdicts about known noise."""
 
 import pytest
 
@@ -8,29 +8,31 @@ from benchmarks.studies.answers import noise
 
 @pytest.fixture(scope="module")
 def committed():
-    return record.read("answers_noise")
+    return record.load("answers_noise")
 
 
 @pytest.mark.parametrize("method", noise.METHODS)
-def test_noise_of_digits_is_told_apart_as_recorded(committed, method):
-    known = next(one for one in committed["as_they_are"] if (one["data"], one["method"]) == ("digits", method))
-    now = noise.as_they_are("digits", method)
-    assert now["noise"] == pytest.approx(known["noise"], rel=0.05)
-    assert now["torn"] == pytest.approx(known["torn"], rel=0.05)
-    assert now["right_of_sure"] > now["right_of_torn"] + 0.3
+def test_noise_of_digits_is_classified_as_recorded(committed, method):
+    recorded = next(
+        entry for entry in committed["as_they_are"] if (entry["data"], entry["method"]) == ("digits", method)
+    )
+    result = noise.as_they_are("digits", method)
+    assert result["noise"] == pytest.approx(recorded["noise"], rel=0.05)
+    assert result["torn"] == pytest.approx(recorded["torn"], rel=0.05)
+    assert result["right_of_sure"] > result["right_of_torn"] + 0.3
 
 
-def test_samples_that_are_odd_by_construction_are_never_sure(committed):
-    for one in committed["with_known"]:
-        assert one["odd"]["noise"] == one["odd"]["added"]
-        assert one["odd"]["sure"] == 0
-    # Where features are many and noisy, half of the odd ones look torn.
-    found = {one["data"]: one["odd"]["outlier"] / one["odd"]["added"] for one in committed["with_known"]}
-    assert found["satimage"] == 1
-    assert 0.4 < found["digits"] < 0.9
+def test_constructed_outliers_are_never_sure(committed):
+    for entry in committed["with_known"]:
+        assert entry["odd"]["noise"] == entry["odd"]["added"]
+        assert entry["odd"]["sure"] == 0
+    # With many noisy features, half of the outliers look torn.
+    shares = {entry["data"]: entry["odd"]["outlier"] / entry["odd"]["added"] for entry in committed["with_known"]}
+    assert shares["satimage"] == 1
+    assert 0.4 < shares["digits"] < 0.9
 
 
-def test_digits_half_way_between_two_are_torn(committed):
-    for one in committed["with_known"]:
-        if one["data"] == "digits":
-            assert one["half way"]["torn"] > 0.95 * one["half way"]["noise"]
+def test_digits_halfway_between_two_classes_are_torn(committed):
+    for entry in committed["with_known"]:
+        if entry["data"] == "digits":
+            assert entry["half way"]["torn"] > 0.95 * entry["half way"]["noise"]

@@ -1,4 +1,4 @@
-"""Every result says by which command, when, on what and with what it was made."""
+"""Tests that each result contains the command, the date, the machine and the versions."""
 
 import datetime
 import importlib
@@ -12,42 +12,42 @@ NAMES = sorted(path.stem for path in record.RESULTS.glob("*.json"))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_result_says_where_it_comes_from(name):
-    found = record.read(name)
-    assert found["command"].startswith("python ")
-    assert datetime.date.fromisoformat(found["date"])
-    assert found["machine"] == "not recorded" or found["machine"]["processor"]
-    assert found["versions"]["evidential-learn"]
+def test_a_result_contains_its_origin(name):
+    results = record.load(name)
+    assert results["command"].startswith("python ")
+    assert datetime.date.fromisoformat(results["date"])
+    assert results["machine"] == "not recorded" or results["machine"]["processor"]
+    assert results["versions"]["evidential-learn"]
 
 
 @pytest.mark.parametrize(
     "page", ["answers", "classifiers", "coverage", "peers", "reproduction", "robustness", "scale", "unclean"]
 )
-def test_a_page_begins_with_a_short_verdict_with_figures(page, monkeypatch):
+def test_a_page_starts_with_a_short_verdict_with_numbers(page, monkeypatch):
     monkeypatch.syspath_prepend(reference.ROOT / "docs")
     pages = importlib.import_module("record_pages")
-    verdict = importlib.import_module(f"record_pages.{page}").parts(pages.read)["verdict"]
+    verdict = importlib.import_module(f"record_pages.{page}").parts(pages.read_results)["verdict"]
     lines = [line for line in verdict.splitlines() if line.startswith("   * ")]
     assert verdict.startswith(".. admonition:: In short")
     assert 3 <= len(lines) <= 10
     assert sum(bool(re.search(r"\d", line)) for line in lines) >= 3
     text = (reference.ROOT / "docs" / "record" / f"{page}.rst").read_text()
-    before, _, _ = text.partition(f".. include:: generated/{page}_verdict.inc")
-    assert len(before) < 500  # a title and what the page asks
-    assert "---" not in before
-    assert ".. include" not in before
+    introduction, _, _ = text.partition(f".. include:: generated/{page}_verdict.inc")
+    assert len(introduction) < 500  # a title and a question
+    assert "---" not in introduction
+    assert ".. include" not in introduction
 
 
-def test_what_is_written_has_the_facts_and_is_read_again(monkeypatch, tmp_path):
+def test_written_results_contain_their_origin_and_can_be_loaded(monkeypatch, tmp_path):
     monkeypatch.setattr(record, "RESULTS", tmp_path)
     record.write("tried", {"number": 1}, packages=["no-such-package"])
-    found = record.read("tried")
-    assert set(found) == {"command", "date", "machine", "versions", "number"}
-    assert found["versions"]["no-such-package"] is None
+    results = record.load("tried")
+    assert set(results) == {"command", "date", "machine", "versions", "number"}
+    assert results["versions"]["no-such-package"] is None
     assert [path.name for path in tmp_path.iterdir()] == ["tried.json"]
 
 
-def test_the_folder_of_references_is_the_one_that_is_named(monkeypatch, tmp_path):
+def test_the_reference_folder_can_be_set(monkeypatch, tmp_path):
     monkeypatch.setenv("EVLEARN_REFERENCE", str(tmp_path))
     assert reference.folder() == tmp_path
     monkeypatch.delenv("EVLEARN_REFERENCE")

@@ -1,4 +1,4 @@
-"""The study of unclean data: generators, measures and targets are right, and short runs agree with the record."""
+"""Tests of the study of unclean data: generators, scores and targets, and short runs."""
 
 import importlib
 import re
@@ -14,7 +14,7 @@ SEED = study.SEEDS["validation"]
 
 
 def entry_of(row, **cell):
-    entries = record.read(study.NAME)[row]
+    entries = record.load(study.NAME)[row]
     return next(entry for entry in entries if cell.items() <= entry.items())
 
 
@@ -49,7 +49,7 @@ def test_clusters_with_planted_outliers_have_different_sizes():
     assert c == 4
 
 
-def test_sizes_are_similar_to_the_first_ones():
+def test_sizes_are_similar_to_the_original_ones():
     for seed in range(20):
         counts = generators.similar_sizes(np.random.default_rng(seed))
         assert sum(counts) == 300
@@ -66,12 +66,12 @@ def test_embeddings_are_unit_vectors_with_unseen_topics():
 
 
 def test_seeds_of_design_and_validation_are_different():
-    most = max(study.REPETITIONS.values()) + 3
-    assert abs(study.SEEDS["design"] - study.SEEDS["validation"]) > most
-    assert record.read(study.NAME)["seeds"] == "validation"
+    max_repetitions = max(study.REPETITIONS.values()) + 3
+    assert abs(study.SEEDS["design"] - study.SEEDS["validation"]) > max_repetitions
+    assert record.load(study.NAME)["seeds"] == "validation"
 
 
-def test_measures_leave_out_planted_samples():
+def test_measures_exclude_planted_samples():
     problem = generators.Problem(np.zeros((6, 1)), np.array([0, 0, 1, 1, -1, -1]), 2)
     outlier = np.array([False, True, False, False, True, False])
     answer = methods.Answer(
@@ -86,7 +86,7 @@ def test_measures_leave_out_planted_samples():
     assert study.measures(problem, answer) == pytest.approx(expected | {"auroc": 7 / 8, "ranked": 1 / 2})
 
 
-def test_data_that_a_method_refuses_count_as_one_cluster(monkeypatch):
+def test_data_rejected_by_a_method_count_as_one_cluster(monkeypatch):
     def refuse(n_clusters, seed):
         raise ValueError("too far away")
 
@@ -97,19 +97,19 @@ def test_data_that_a_method_refuses_count_as_one_cluster(monkeypatch):
     assert not answer.sure.any()
 
 
-def test_trimmed_k_means_is_not_moved_by_gross_errors():
+def test_trimmed_k_means_is_robust_to_gross_errors():
     X, y, c = generators.gross_errors(np.random.default_rng(0), 500, 2, 0.05, 100)
-    for fit, least in ((methods.trimmed_k_means, 0.99), (methods.k_means, -1)):
+    for fit, min_ari in ((methods.trimmed_k_means, 0.99), (methods.k_means, -1)):
         ari = study.measures(generators.Problem(X, y, c), fit(X, c))["ari"]
-        assert ari > least
+        assert ari > min_ari
     assert ari < 0.5
 
 
-def test_targets_count_the_worst_draw():
+def test_targets_use_the_worst_draw():
     cell = {"kind": "spread out", "d": 2, "share": 0.01, "distance": 10, "method": "CCM"}
     good, bad = ({"ari": 0.97, "aris": aris, "flagged": 0.91} for aris in ([0.96, 0.98], [1.0, 0.94]))
-    found = targets.checks({"errors": [cell | good, cell | bad, cell | good | {"method": "k-means"}]})
-    assert [(check.measure, check.met) for check in found] == [
+    checks = targets.checks({"errors": [cell | good, cell | bad, cell | good | {"method": "k-means"}]})
+    assert [(check.measure, check.is_met) for check in checks] == [
         ("ARI", True),
         ("flagged", True),
         ("ARI", False),
@@ -123,8 +123,8 @@ def test_targets_compare_each_draw_with_that_of_k_means():
         {"data": "similar 1", "d": 2, "method": "CCM", "aris": [0.95, 0.5]},
         {"data": "similar 1", "d": 2, "method": "ECM", "aris": [0.8, 0.4]},
     ]
-    found = targets.checks({"sizes": entries})
-    values = {(check.method, check.cell): (round(check.value, 6), check.met) for check in found}
+    checks = targets.checks({"sizes": entries})
+    values = {(check.method, check.cell): (round(check.value, 6), check.is_met) for check in checks}
     assert values == {
         ("CCM", "similar 1, d = 2"): (0.05, True),
         ("CCM", "mean"): (-0.025, True),
@@ -138,7 +138,7 @@ def test_false_positives_have_an_upper_bound_by_family():
         {"family": family, "d": 2, "method": "CCM", "false": 0.015}
         for family in ("Gaussian", "Student", "lognormal")
     ]
-    assert [check.met for check in targets.checks({"clean": entries})] == [False, True, True]
+    assert [check.is_met for check in targets.checks({"clean": entries})] == [False, True, True]
 
 
 def assert_as_good(entries, recorded, tolerance=0.02):
@@ -167,18 +167,18 @@ def test_planted_outliers_are_as_good_as_recorded(family):
 @pytest.mark.parametrize("method", ["CCM", "ECM"])
 def test_the_typo_is_as_good_as_recorded(method):
     of_run = targets.of_typo(study.typo(SEED, [method]))
-    recorded = [check for check in targets.checks(record.read(study.NAME)) if check.row == "typo"]
+    recorded = [check for check in targets.checks(record.load(study.NAME)) if check.row == "typo"]
     recorded = [check for check in recorded if check.method == method]
-    assert [(check.cell, check.met) for check in of_run] == [(check.cell, check.met) for check in recorded]
+    assert [(check.cell, check.is_met) for check in of_run] == [(check.cell, check.is_met) for check in recorded]
 
 
 def test_the_butterfly_is_as_good_as_recorded():
-    now, recorded = (
+    current, recorded = (
         {check.method: check.value for check in targets.of_butterfly(entries)}
-        for entries in (study.butterfly(SEED), record.read(study.NAME)["butterfly"])
+        for entries in (study.butterfly(SEED), record.load(study.NAME)["butterfly"])
     )
-    assert now.keys() == recorded.keys()
-    assert all(now[method] >= value for method, value in recorded.items())
+    assert current.keys() == recorded.keys()
+    assert all(current[method] >= value for method, value in recorded.items())
 
 
 @pytest.mark.slow
@@ -187,9 +187,9 @@ def test_the_raw_table_is_as_good_as_recorded():
 
 
 @pytest.mark.slow
-def test_a_small_run_of_the_embeddings_has_the_measures_of_the_record():
+def test_a_small_run_of_the_embeddings_has_the_recorded_entries():
     entries = study.embeddings(SEED, n=3000, n_new=1000)
-    recorded = record.read("unclean_embeddings")["embeddings"]
+    recorded = record.load("unclean_embeddings")["embeddings"]
     assert [(entry["topics"], entry["method"]) for entry in entries] == [
         (entry["topics"], entry["method"]) for entry in recorded
     ]
@@ -197,56 +197,56 @@ def test_a_small_run_of_the_embeddings_has_the_measures_of_the_record():
 
 
 @pytest.mark.parametrize("method", ["CCM", "ECM"])
-def test_gross_errors_are_flagged_and_change_no_clusters_in_the_record(method):
-    of_method = [check for check in targets.checks(record.read(study.NAME)) if check.method == method]
+def test_gross_errors_are_flagged_and_do_not_affect_clusters_in_the_record(method):
+    of_method = [check for check in targets.checks(record.load(study.NAME)) if check.method == method]
     of_errors = [check for check in of_method if check.row == "errors"]
     assert len(of_errors) > 200
-    assert [check for check in of_errors if not check.met] == []
+    assert [check for check in of_errors if not check.is_met] == []
 
 
-def test_more_targets_are_met_than_before():
-    now, before = (targets.checks(record.read(name)) for name in (study.NAME, "unclean_before"))
-    assert {check[:4] for check in now} == {check[:4] for check in before}
-    assert sum(check.met for check in now) > 1.5 * sum(check.met for check in before)
+def test_more_targets_are_met_than_originally():
+    current, recorded = (targets.checks(record.load(name)) for name in (study.NAME, "unclean_before"))
+    assert {check[:4] for check in current} == {check[:4] for check in recorded}
+    assert sum(check.is_met for check in current) > 1.5 * sum(check.is_met for check in recorded)
 
 
-def test_the_page_includes_what_is_made_of_the_results(monkeypatch):
+def test_the_page_includes_all_generated_parts(monkeypatch):
     docs = Path(__file__).parents[2] / "docs"
     monkeypatch.syspath_prepend(docs)
     pages = importlib.import_module("record_pages")
-    made = importlib.import_module("record_pages.unclean").parts(pages.read)
+    parts = importlib.import_module("record_pages.unclean").parts(pages.read_results)
     page = (docs / "record" / "unclean.rst").read_text()
-    assert set(re.findall(r"generated/unclean_(\w+)\.", page)) == set(made)
+    assert set(re.findall(r"generated/unclean_(\w+)\.", page)) == set(parts)
 
 
 @pytest.mark.parametrize("method", ["CCM", "ECM"])
 @pytest.mark.parametrize("data", ["design", "validation"])
-def test_clean_data_lose_nothing(data, method):
+def test_clean_data_have_equally_good_results(data, method):
     # The study of answers before and after the defaults became robust.
-    before, after = (
+    recorded, after = (
         {
             entry["data"]: entry
-            for entry in record.read(name)["lists"][data]["entries"]
+            for entry in record.load(name)["lists"][data]["entries"]
             if entry["method"] == method and "ari" in entry
         }
         for name in ("answers", "answers_robust")
     )
     assert len(after) >= 33
     for measure in ("ari", "aurc"):
-        change = np.mean([after[name][measure] - before[name][measure] for name in after])
+        change = np.mean([after[name][measure] - recorded[name][measure] for name in after])
         assert abs(change) < 0.005
     wrong = [
-        set(record.read(name)["lists"][data]["summary"]["all"][method]["falsely_sure"])
+        set(record.load(name)["lists"][data]["summary"]["all"][method]["falsely_sure"])
         for name in ("answers", "answers_robust")
     ]
     assert wrong[1] <= wrong[0]
 
 
-def test_samples_halfway_between_clusters_stay_torn():
-    before, after = (
-        {(entry["data"], entry["method"]): entry.get("between_torn") for entry in record.read(name)["special"]}
+def test_samples_halfway_between_clusters_remain_torn():
+    recorded, after = (
+        {(entry["data"], entry["method"]): entry.get("between_torn") for entry in record.load(name)["special"]}
         for name in ("answers", "answers_robust")
     )
     halfway = [key for key in after if key[0].startswith("half way")]
     assert len(halfway) == 12
-    assert all(after[key] >= before[key] - 0.021 for key in halfway)  # 1 of 50 samples
+    assert all(after[key] >= recorded[key] - 0.021 for key in halfway)  # 1 of 50 samples

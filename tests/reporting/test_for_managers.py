@@ -1,4 +1,4 @@
-"""A report is read by people who do not program: names, sentences, plain numbers, and who to look at."""
+"""Tests of reports for readers who do not program: names, sentences, plain numbers and samples to review."""
 
 import base64
 import csv
@@ -23,16 +23,16 @@ from evlearn.cluster import CCM, ECM
 from evlearn.explain import explain_clusters
 from evlearn.preprocessing import TableEncoder
 from evlearn.reporting import pictures
-from evlearn.reporting.objects import Objects
-from evlearn.reporting.review import review_table
+from evlearn.reporting.review_table import review_table
+from evlearn.reporting.samples import Samples
 from reporting.test_report import HOSTILE, Reader
 
 FRAME, KINDS = make_customers(800, n_between=40, n_odd=12, random_state=2)
 NAMES = ["Students", "Families", "Pensioners", "Professionals"]
 
 
-def named(model, frame, kinds):
-    """Names for the clusters of a model, by what most of their customers are."""
+def name_clusters(model, frame, kinds):
+    """Return names for the clusters of a model: the kind of most of their customers."""
     table = pd.crosstab(kinds, model[-1].labels_).drop(["between", "odd"])
     return [table[k].idxmax().capitalize() for k in range(4)]
 
@@ -54,7 +54,7 @@ def model():
 @pytest.fixture(scope="module")
 def files(model, tmp_path_factory):
     folder = tmp_path_factory.mktemp("managers")
-    names = named(model, FRAME, KINDS)
+    names = name_clusters(model, FRAME, KINDS)
     page = evlearn.report(
         model, FRAME, folder / "customers.html", cluster_names=names, review_path=folder / "look.csv"
     )
@@ -66,7 +66,7 @@ def reader(files):
     return Reader(files[0].read_text(encoding="utf-8"))
 
 
-def test_the_main_part_has_no_words_of_specialists(reader):
+def test_the_main_part_has_no_technical_terms(reader):
     main = " ".join(reader.main).lower()
     for word in (
         "prototype",
@@ -81,7 +81,7 @@ def test_the_main_part_has_no_words_of_specialists(reader):
         "pl(",
     ):
         assert word not in main, word
-    assert "mass" in " ".join(reader.texts).lower()  # it is in the appendix
+    assert "mass" in " ".join(reader.texts).lower()  # in the appendix
 
 
 def test_no_number_has_an_exponent_and_nothing_is_nan(reader):
@@ -91,31 +91,31 @@ def test_no_number_has_an_exponent_and_nothing_is_nan(reader):
     assert any(re.search(r"\d\d,\d00\b", text) for text in reader.main)
 
 
-def test_clusters_have_their_names_and_what_sets_them_apart_in_the_words_of_the_table(reader):
+def test_clusters_have_names_and_differences_in_the_terms_of_the_table(reader):
     assert set(NAMES) <= set(reader.headings)
-    told = "".join(reader.main)
-    assert re.search(r"contract: 8\d % monthly \(all: \d\d %\)", told)
-    assert re.search(r"age: typically (6|7)\d \(all: 3\d\)", told)
-    assert re.search(r"joined: (typically|mostly) \w+ 20\d\d", told)
+    text = "".join(reader.main)
+    assert re.search(r"contract: 8\d % monthly \(all: \d\d %\)", text)
+    assert re.search(r"age: typically (6|7)\d \(all: 3\d\)", text)
+    assert re.search(r"joined: (typically|mostly) \w+ 20\d\d", text)
 
 
-def test_torn_customers_and_odd_ones_are_told_with_the_reasons(reader, model):
+def test_torn_customers_and_outliers_have_reasons(reader, model):
     verdict = evlearn.partition.estimators.partition_of(model, FRAME).verdict()
     assert f"{verdict.torn.sum()}" in reader.main
     reasons = [text for text in reader.main if text.startswith("For ")]
     assert len(reasons) == min(20, verdict.torn.sum())
     unusual = [text for text in reader.main if text.startswith("Unusual: ")]
-    together = reader.main.count("No single value is unusual, but they rarely go together.")
-    assert len(unusual) + together == verdict.outlier.sum() > 5
-    assert together <= 2
+    n_combinations = reader.main.count("No single value is unusual, but the combination is.")
+    assert len(unusual) + n_combinations == verdict.outlier.sum() > 5
+    assert n_combinations <= 2
 
 
-def test_the_table_of_who_to_look_at_is_in_the_page_and_beside_it(files, reader):
+def test_the_review_table_is_in_the_page_and_in_its_own_file(files, reader):
     (link,) = [source for source in reader.fetched if source.startswith("data:text/csv")]
-    inside = base64.b64decode(link.partition("base64,")[2])
-    assert inside == files[1].read_bytes()
-    assert inside.startswith(b"\xef\xbb\xbf")  # or a spreadsheet takes UTF-8 for something else
-    rows = list(csv.DictReader(io.StringIO(inside.decode("utf-8-sig"), newline="")))
+    embedded = base64.b64decode(link.partition("base64,")[2])
+    assert embedded == files[1].read_bytes()
+    assert embedded.startswith(b"\xef\xbb\xbf")  # spreadsheets recognize UTF-8 by it
+    rows = list(csv.DictReader(io.StringIO(embedded.decode("utf-8-sig"), newline="")))
     assert list(rows[0]) == ["sample", "verdict", "may be in", "doubt", "outlier score", "why", *FRAME.columns]
     for row in rows:
         customer = FRAME.loc[row["sample"]]
@@ -125,23 +125,23 @@ def test_the_table_of_who_to_look_at_is_in_the_page_and_beside_it(files, reader)
         assert row["why"].startswith("May be in " if row["verdict"] == "torn" else "Fits no cluster.")
 
 
-def test_outliers_with_doubt_0_come_first_and_a_limit_does_not_leave_them_out():
+def test_outliers_with_doubt_0_come_first_and_are_not_cut_by_a_limit():
     masses = [[0, 0.1, 0.1, 0.8], [0, 0.5, 0.4, 0.1], [0.95, 0.05, 0, 0], [0, 0.2, 0.2, 0.6], [0.99, 0, 0.01, 0]]
-    objects = Objects.of(CredalPartition(masses, FocalSets.full(2)), None, None)
+    samples = Samples.from_table(CredalPartition(masses, FocalSets.full(2)), None, None)
     assert (CredalPartition(masses, FocalSets.full(2)).doubt()[[2, 4]] == 0).all()
 
-    def listed(limit):
-        text = review_table(objects, limit).decode("utf-8-sig")
+    def read_table(limit):
+        text = review_table(samples, limit).decode("utf-8-sig")
         return [(row["sample"], row["verdict"]) for row in csv.DictReader(io.StringIO(text, newline=""))]
 
     outliers = [("4", "outlier"), ("2", "outlier")]
-    assert listed(None) == [*outliers, ("0", "torn"), ("3", "torn"), ("1", "torn")]
-    assert listed(3) == [*outliers, ("0", "torn")]
-    assert listed(2) == outliers
-    assert listed(1) == outliers[:1]
+    assert read_table(None) == [*outliers, ("0", "torn"), ("3", "torn"), ("1", "torn")]
+    assert read_table(3) == [*outliers, ("0", "torn")]
+    assert read_table(2) == outliers
+    assert read_table(1) == outliers[:1]
 
 
-def test_no_cell_of_that_table_is_a_formula(tmp_path):
+def test_no_cell_of_the_review_table_is_a_formula(tmp_path):
     frame = pd.DataFrame(
         {"=cmd": ["=1+2", "+x", "-3", "@y"] * 5, "x": np.arange(20.0)}, index=["=HYPERLINK()"] * 20
     )
@@ -154,23 +154,23 @@ def test_no_cell_of_that_table_is_a_formula(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_column_transformer_changes_nothing_about_what_is_told(tmp_path):
+def test_a_column_transformer_does_not_affect_the_text(tmp_path):
     model = make_pipeline(columns(), ECM(4, random_state=0)).fit(FRAME)
     reader = Reader(evlearn.report(model, FRAME, tmp_path / "x.html").read_text(encoding="utf-8"))
-    told = "".join(reader.main)
-    assert "contract" in told
-    assert re.search(r"income: (typically|mostly) \d\d,000", told)
-    assert "onehotencoder" not in told
+    text = "".join(reader.main)
+    assert "contract" in text
+    assert re.search(r"income: (typically|mostly) \d\d,000", text)
+    assert "onehotencoder" not in text
     assert len(reader.pictures) >= 3
 
 
-def test_a_partition_is_reported_with_a_table_that_no_clusterer_has_seen(tmp_path):
+def test_a_partition_is_reported_with_any_table(tmp_path):
     kinds = np.where(np.isin(KINDS, ["between", "odd"]), "students", KINDS.astype(str))
     reader = Reader(
         evlearn.report(CredalPartition.from_hard(kinds), FRAME, tmp_path / "x.html").read_text(encoding="utf-8")
     )
     assert {name.capitalize() for name in kinds} <= set(reader.headings)
-    assert "None: no sample is torn, and none is an outlier." in reader.main
+    assert "None: no sample is torn or an outlier." in reader.main
     assert any("The map shows" in caption for caption in reader.pictures)
     assert "method" not in reader.cells
 
@@ -178,7 +178,7 @@ def test_a_partition_is_reported_with_a_table_that_no_clusterer_has_seen(tmp_pat
 def test_a_partition_alone_is_reported_without_profiles(tmp_path):
     partition = CredalPartition.from_fuzzy([[0.9, 0.1], [0.5, 0.5], [0, 1], [0, 0]], sample_names=list("abcd"))
     reader = Reader(evlearn.report(partition, None, tmp_path / "x.html").read_text(encoding="utf-8"))
-    assert "A map of the samples" not in reader.headings
+    assert "Map of the samples" not in reader.headings
     assert "Side by side" not in reader.headings
     assert "b" in reader.cells
     assert "Fit no cluster" in reader.headings
@@ -210,75 +210,78 @@ def test_hostile_names_and_categories_are_text_everywhere(tmp_path):
     text = evlearn.report(partition, frame, tmp_path / "x.html", title="</title><script>").read_text(
         encoding="utf-8"
     )
-    reader = Reader(text)  # which refuses tags of scripts, and tags that are closed in the wrong order
+    reader = Reader(text)  # fails for script tags and wrong nesting
     assert not reader.open
     assert not re.search(r"<script|<img src=x", text)
-    assert any("<script>alert(2)</script>" in one for one in reader.main)
+    assert any("<script>alert(2)</script>" in text_part for text_part in reader.main)
     assert "&amp;" in reader.headings
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"path": "x.pdf"}, r"path must end in \.html or \.htm, got '.*x\.pdf'; open the page in a browser"),
+        (
+            {"path": "x.pdf"},
+            r"path must end in \.html or \.htm, got '.*x\.pdf'; for a PDF, open the page in a browser",
+        ),
         ({"path": "x.html", "review_path": "x.xlsx"}, r"review_path must end in \.csv"),
         ({"path": "x.html", "cluster_names": ["a"]}, "1"),
     ],
 )
-def test_what_cannot_be_written_is_refused_before_anything_is(tmp_path, arguments, message):
-    given = {name: tmp_path / one if name.endswith("path") else one for name, one in arguments.items()}
+def test_invalid_arguments_are_refused_before_writing(tmp_path, arguments, message):
+    options = {name: tmp_path / value if name.endswith("path") else value for name, value in arguments.items()}
     with pytest.raises(ValueError, match=message):
-        evlearn.report(CredalPartition.from_hard([0, 1, 1]), None, **given)
+        evlearn.report(CredalPartition.from_hard([0, 1, 1]), None, **options)
     assert not list(tmp_path.iterdir())
 
 
 def view_of(values, partition):
-    objects = Objects.of(partition, None, values)
-    points, _, _ = pictures._placed(values, None, objects.verdict.outlier)
-    low, high = pictures._view(points, objects.verdict.outlier)
+    samples = Samples.from_table(partition, None, values)
+    points, _, _ = pictures._project(values, None, samples.verdict.outlier)
+    low, high = pictures._view_limits(points, samples.verdict.outlier)
     return points, low, high
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
-def test_outliers_do_not_squash_the_map(known):
+@pytest.mark.parametrize("is_outlier", [True, False], ids=["outliers", "members"])
+def test_outliers_do_not_determine_the_view_of_the_map(is_outlier):
     random = np.random.default_rng(0)
     values = random.normal(size=(1000, 6))
     values[:10] *= 1e6
     memberships = np.ones((1000, 1))
-    memberships[:10] = 0 if known else 1
+    memberships[:10] = 0 if is_outlier else 1
     points, low, high = view_of(values, CredalPartition.from_fuzzy(memberships))
     bulk = points[10:]
-    inside = ((points >= low) & (points <= high)).all(axis=1)
-    assert inside[10:].mean() > 0.98
-    # Most of the picture belongs to them.
+    is_visible = ((points >= low) & (points <= high)).all(axis=1)
+    assert is_visible[10:].mean() > 0.98
+    # They fill most of the map.
     assert (np.ptp(bulk, axis=0) > 0.5 * (high - low)).all()
-    assert not inside[:10].all()
+    assert not is_visible[:10].all()
 
 
-def test_all_samples_are_inside_the_map_if_none_is_far_out():
+def test_the_map_contains_all_samples_if_none_is_extreme():
     values = np.random.default_rng(0).uniform(size=(500, 3))
     points, low, high = view_of(values, CredalPartition.from_hard(np.zeros(500, dtype=int)))
     assert ((points >= low) & (points <= high)).all()
 
 
-def test_the_caption_counts_who_is_drawn_at_the_edge(tmp_path):
+def test_the_caption_counts_samples_at_the_edge(tmp_path):
     X = np.random.default_rng(0).normal(size=(200, 2))
     X[0] = 50, 50
     memberships = np.ones((200, 1))
     memberships[0] = 0
     partition = CredalPartition.from_fuzzy(memberships)
     reader = Reader(evlearn.report(partition, X, tmp_path / "x.html").read_text(encoding="utf-8"))
-    assert any("1 sample lies farther out; it is drawn at the edge" in caption for caption in reader.pictures)
+    assert any("1 sample is outside the map; it is drawn" in caption for caption in reader.pictures)
 
 
-def test_gaps_do_not_hinder_the_map(tmp_path):
+def test_missing_values_do_not_prevent_the_map(tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 4))
     X[::7, 1] = np.nan
     X[:, 3] = np.nan
     partition = CredalPartition.from_hard(np.repeat([0, 1], 30))
     reader = Reader(evlearn.report(partition, X, tmp_path / "x.html").read_text(encoding="utf-8"))
     assert any("The map shows" in caption for caption in reader.pictures)
-    assert "feature 3" in reader.cells  # with the reason why it is not told about
+    assert "feature 3" in reader.cells  # with the reason for its exclusion
     assert "no values" in reader.cells
 
 
@@ -292,7 +295,7 @@ def test_five_thousand_customers_from_a_raw_table_to_a_report(tmp_path):
     assert verdict.outlier[kinds == "odd"].mean() > 0.8
     assert verdict.outlier[clear].mean() < 0.02
     assert verdict.torn[kinds == "between"].mean() > 5 * verdict.torn[clear].mean()
-    names = named(model, frame, kinds)
+    names = name_clusters(model, frame, kinds)
     assert sorted(names) == sorted(NAMES)
     explanation = explain_clusters(model, frame, cluster_names=names)
     assert len(explanation.torn) == verdict.torn.sum()

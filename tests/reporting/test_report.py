@@ -1,4 +1,4 @@
-"""A report is one file that says everything."""
+"""Tests of reports."""
 
 import html
 import re
@@ -23,12 +23,12 @@ from evlearn.cluster import ECM, EVCLUS, RECM
 from evlearn.datasets import load_butterfly
 from evlearn.explain.plain import number
 from evlearn.partition.credal_partition import with_problems
-from evlearn.reporting.objects import Objects
 from evlearn.reporting.report import write_report
+from evlearn.reporting.samples import Samples
 
 
 class Reader(HTMLParser):
-    """What a browser would see: texts, those before the appendix, pictures, and all that it would fetch."""
+    """Parser of a page: texts, texts before the appendix, plots and all references."""
 
     def __init__(self, text):
         super().__init__()
@@ -51,7 +51,7 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        data = data.replace("\xa0", " ")  # which keeps numbers and units in one line
+        data = data.replace("\xa0", " ")  # which prevents line breaks between numbers and units
         if self.open and self.open[-1] not in ("style", "title"):
             self.texts.append(data)
             self.main += [] if self.folded else [data]
@@ -80,7 +80,7 @@ def text(model, iris, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_page_is_whole_and_asks_for_nothing_from_elsewhere(text):
+def test_the_page_is_complete_and_has_no_external_resources(text):
     reader = Reader(text)
     assert not reader.open
     assert len(text) < 3e6
@@ -89,23 +89,23 @@ def test_the_page_is_whole_and_asks_for_nothing_from_elsewhere(text):
     assert not re.search(r"https?:|url\(|@import", text)
 
 
-def test_every_part_is_there(text):
+def test_all_parts_are_present(text):
     reader = Reader(text)
     assert reader.headings == [
         "Irises & <more>",
-        "In short",
+        "Summary",
         "The clusters",
         "Cluster 0",
         "Cluster 1",
         "Cluster 2",
         "Side by side",
-        "A map of the samples",
-        "Samples to look at",
+        "Map of the samples",
+        "Samples to review",
         "Torn between clusters",
         "Fit no cluster",
-        "Appendix for specialists",
-        "Clusters in figures",
-        "Doubt in figures",
+        "Technical appendix",
+        "Clusters in numbers",
+        "Doubt in numbers",
         "Parameters and versions",
     ]
     assert len(reader.pictures) == 4
@@ -114,28 +114,28 @@ def test_every_part_is_there(text):
     assert evlearn.__version__ in text
 
 
-def test_the_torn_objects_in_the_greatest_doubt_are_listed_with_their_own_names(model, text):
+def test_the_most_doubtful_torn_samples_are_listed_by_name(model, text):
     reader = Reader(text)
     partition = model.credal_partition_
     torn = np.flatnonzero(partition.verdict().torn)
     doubtful = torn[np.argsort(-partition.doubt()[torn], kind="stable")]
-    listed = [cell for cell in reader.cells if cell.startswith("flower")]
-    # Once with what speaks for each cluster, and once with figures.
-    assert listed == 2 * [f"flower <{number}> & co" for number in doubtful[:20]]
+    names = [cell for cell in reader.cells if cell.startswith("flower")]
+    # Once with supporting values, and once with numbers.
+    assert names == 2 * [f"flower <{number}> & co" for number in doubtful[:20]]
     assert "doubt" in reader.cells
     reasons = [cell for cell in reader.cells if cell.startswith("For cluster")]
     assert len(reasons) == len(doubtful[:20]) > 10
     assert all("petal" in reason or "sepal" in reason for reason in reasons)
 
 
-def test_the_level_decides_who_is_sure_and_the_page_says_it(model, iris, tmp_path):
+def test_the_level_determines_the_sure_samples_and_is_on_the_page(model, iris, tmp_path):
     partition = model.credal_partition_
-    level = partition.level_leaving(0.1)
+    level = partition.find_level(torn_share=0.1)
     text = evlearn.report(model, iris, tmp_path / "iris.html", level=level).read_text(encoding="utf-8")
     summary = partition.summary(level)
     assert summary.n_torn <= 15
     assert f"Of 150 samples, {summary.n_sure} " in text
-    assert f"at least {100 * level:.3g}&nbsp;% of what is known speaks for that cluster alone" in text
+    assert f"at least {100 * level:.3g}&nbsp;% of the evidence supports that cluster alone" in text
     counts = partition.verdict(level).candidates.sum(axis=0)
     cells = Reader(text).cells
     rows = [cells.index(name, cells.index("possible")) for name in ("0", "1", "2")]
@@ -144,41 +144,41 @@ def test_the_level_decides_who_is_sure_and_the_page_says_it(model, iris, tmp_pat
         evlearn.report(model, iris, tmp_path / "iris.html", level=2)
 
 
-def test_objects_may_be_torn_between_clusters_that_have_no_set_of_their_own(tmp_path):
+def test_samples_may_be_torn_between_clusters_without_a_focal_set(tmp_path):
     memberships = [[0.4, 0.3, 0.3, 0], [0, 0, 0.5, 0.5]]
     partition = CredalPartition.from_fuzzy(memberships, cluster_names=["a", "b", "c", "d"])
-    objects = Objects.of(partition, np.zeros((2, 1)), np.zeros((2, 1)))
-    text = write_report(EVCLUS(4), objects, tmp_path / "x.html").read_text(encoding="utf-8")
+    samples = Samples.from_table(partition, np.zeros((2, 1)), np.zeros((2, 1)))
+    text = write_report(EVCLUS(4), samples, tmp_path / "x.html").read_text(encoding="utf-8")
     assert "1 between a, b and c" in text
     assert "1 between c and d" in text
 
 
-def test_the_summary_counts_in_sentences(tmp_path):
+def test_the_summary_has_counts_in_sentences(tmp_path):
     candidates = [[1, 0, 0]] * 5 + [[1, 0, 1]] * 2 + [[1, 1, 1]]
-    objects = Objects.of(CredalPartition.from_rough(candidates), np.zeros((8, 1)), np.zeros((8, 1)))
-    text = write_report(EVCLUS(3), objects, tmp_path / "x.html").read_text(encoding="utf-8")
+    samples = Samples.from_table(CredalPartition.from_rough(candidates), np.zeros((8, 1)), np.zeros((8, 1)))
+    text = write_report(EVCLUS(3), samples, tmp_path / "x.html").read_text(encoding="utf-8")
     assert "Of 8 samples, 5 (62&nbsp;%) clearly belong to one of 3 clusters" in text
     assert "3 (38&nbsp;%) are torn: 2 between clusters 0 and 2; 1 between all clusters." in text
-    assert "None is an outlier." in text
+    assert "No sample is an outlier." in text
 
 
-def test_problems_of_the_fit_come_before_everything_else(tmp_path):
+def test_problems_of_the_fit_come_first(tmp_path):
     problem = "The number of clusters is uncertain: 2 got 35 % of the votes."
     partition = with_problems(CredalPartition.from_hard(np.arange(300) > 298), (problem,))
     path = evlearn.report(partition, np.zeros((300, 1)), tmp_path / "x.html")
     reader = Reader(path.read_text(encoding="utf-8"))
-    made, largest, fit, heading = [text for text in reader.texts if text.strip()][1:5]
-    assert made.startswith("300 samples")
+    subtitle, largest, fit, heading = [text for text in reader.texts if text.strip()][1:5]
+    assert subtitle.startswith("300 samples")
     assert largest.startswith("Warning: Cluster 0 contains 299 of 300 samples (99.7 %). If this is unexpected")
     assert fit == f"Warning: {problem}"
-    assert heading == "In short"
+    assert heading == "Summary"
 
 
 def test_outliers_are_listed(tmp_path):
     X = load_butterfly().data
     path = evlearn.report(ECM(2, delta=5, random_state=0).fit(X), X, tmp_path / "butterfly.html", n_rows=3)
     reader = Reader(path.read_text(encoding="utf-8"))
-    assert any("fit no cluster: outliers" in part for part in reader.texts)
+    assert any("outliers, which fit no cluster" in part for part in reader.texts)
     assert any(cell.startswith("Unusual: feature 1 is ") for cell in reader.cells)
     assert "11" in reader.cells
     assert "feature 1" in reader.cells
@@ -192,7 +192,7 @@ def test_arrays_and_frames_of_both_libraries_are_reported(library, iris, tmp_pat
     assert name in Reader(path.read_text(encoding="utf-8")).cells
 
 
-def test_dissimilarities_have_no_attributes_to_show(iris, tmp_path):
+def test_dissimilarities_have_no_features_to_show(iris, tmp_path):
     D = pairwise_distances(iris)
     for model in (EVCLUS(3, metric="precomputed", random_state=0), RECM(3, metric="precomputed", random_state=0)):
         path = evlearn.report(model.fit(D), D, tmp_path / "d.html")
@@ -202,30 +202,30 @@ def test_dissimilarities_have_no_attributes_to_show(iris, tmp_path):
 
 
 @pytest.mark.slow
-def test_new_objects_and_a_single_attribute_are_reported(model, iris, tmp_path):
+def test_new_samples_and_a_single_feature_are_reported(model, iris, tmp_path):
     path = evlearn.report(model, iris[:40], tmp_path / "new.html")
     assert "Of 40 samples" in path.read_text(encoding="utf-8")
-    one = iris.to_numpy()[:, 2:3]
-    path = evlearn.report(ECM(2, random_state=0).fit(one), one, tmp_path / "one.html")
+    column = iris.to_numpy()[:, 2:3]
+    path = evlearn.report(ECM(2, random_state=0).fit(column), column, tmp_path / "one.html")
     assert "Of 150 samples" in path.read_text(encoding="utf-8")
 
 
-def test_a_report_needs_a_fitted_estimator_and_a_folder_that_is_there(model, iris, tmp_path):
+def test_a_report_needs_a_fitted_estimator_and_an_existing_folder(model, iris, tmp_path):
     with pytest.raises(NotFittedError):
         evlearn.report(ECM(3), iris, tmp_path / "x.html")
-    with pytest.raises(FileNotFoundError, match="make it first"):
+    with pytest.raises(FileNotFoundError, match="create it first"):
         evlearn.report(model, iris, tmp_path / "nothing" / "x.html")
     with pytest.raises(ValueError, match="n_rows must be a whole number"):
         evlearn.report(model, iris, tmp_path / "x.html", n_rows=0)
     assert not list(tmp_path.iterdir())
 
 
-def test_there_is_no_other_name_in_the_package():
+def test_the_package_has_no_other_names():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         evlearn.nothing  # noqa: B018
 
 
-def test_a_pipeline_is_reported_in_the_units_of_the_user(iris, tmp_path):
+def test_a_pipeline_is_reported_in_the_original_units(iris, tmp_path):
     pipeline = make_pipeline(StandardScaler(), ECM(3, random_state=0)).fit(iris)
     reader = Reader(evlearn.report(pipeline, iris, tmp_path / "iris.html").read_text(encoding="utf-8"))
     assert "3 clusters" in reader.headings
@@ -235,7 +235,7 @@ def test_a_pipeline_is_reported_in_the_units_of_the_user(iris, tmp_path):
     assert {number(value) for value in centers.ravel()} <= set(reader.cells)
 
 
-def test_prototypes_that_cannot_be_told_in_the_units_of_the_user_are_left_out(iris, tmp_path):
+def test_prototypes_without_inverse_transform_are_omitted(iris, tmp_path):
     pipeline = make_pipeline(Normalizer(), ECM(3, random_state=0)).fit(iris)
     reader = Reader(evlearn.report(pipeline, iris, tmp_path / "iris.html").read_text(encoding="utf-8"))
     first = reader.cells.index("possible")
@@ -244,18 +244,18 @@ def test_prototypes_that_cannot_be_told_in_the_units_of_the_user_are_left_out(ir
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [ECM, EVCLUS])
-def test_new_objects_are_reported_as_new_also_if_they_are_as_many_as_the_old_ones(tmp_path, kind):
+def test_new_samples_are_predicted_even_if_they_are_as_many_as_the_training_samples(tmp_path, kind):
     random = np.random.RandomState(0)
     old = np.vstack([random.normal(size=(20, 2)), random.normal(size=(20, 2)) + 8])
     new = old + 0.01
     new[:5] = 1000
     model = kind(2, random_state=0).fit(old)
     n_outliers = int(model.predict_mass(new).outliers().sum())
-    told = evlearn.report(model, new, tmp_path / "new.html").read_text(encoding="utf-8")
-    fewer = evlearn.report(model, new[:-1], tmp_path / "fewer.html").read_text(encoding="utf-8")
+    page = evlearn.report(model, new, tmp_path / "new.html").read_text(encoding="utf-8")
+    smaller_page = evlearn.report(model, new[:-1], tmp_path / "fewer.html").read_text(encoding="utf-8")
     assert n_outliers == 5
-    assert "5 (12&nbsp;%) fit no cluster" in told
-    assert "5 (13&nbsp;%) fit no cluster" in fewer
+    assert "5 (12&nbsp;%) are outliers, which fit no cluster" in page
+    assert "5 (13&nbsp;%) are outliers, which fit no cluster" in smaller_page
 
 
 HOSTILE = [
@@ -281,41 +281,43 @@ def hostile_frame(n_columns):
 
 
 @pytest.mark.parametrize("n_columns", [2, 10])
-def test_names_of_columns_rows_and_clusters_may_hold_any_character(tmp_path, n_columns):
+def test_names_of_columns_rows_and_clusters_may_contain_any_character(tmp_path, n_columns):
     frame = hostile_frame(n_columns)
     model = ECM(2, delta=50, random_state=0).fit(frame)
     partition = model.credal_partition_.rename(cluster_names=["a,b", "$x^$"])
-    objects = Objects.of(partition, frame, frame)
-    told = write_report(model, objects, tmp_path / "hostile.html").read_text(encoding="utf-8")
-    assert "<script>alert" not in told
-    assert told.count("data:image/png") == 4
-    reader = Reader(told)
+    samples = Samples.from_table(partition, frame, frame)
+    page = write_report(model, samples, tmp_path / "hostile.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in page
+    assert page.count("data:image/png") == 4
+    reader = Reader(page)
     assert len(reader.pictures) == 4
     assert {"a,b", "$x^$", *HOSTILE[: n_columns - 1]} <= {*reader.cells, ""}
 
 
-def test_clusters_with_commas_in_their_names_are_told_apart_in_words(tmp_path):
+def test_cluster_names_with_commas_are_quoted(tmp_path):
     masses = np.zeros((3, 8))
     masses[:, FocalSets.full(3).index((0, 1))] = 1
     partition = CredalPartition(masses, FocalSets.full(["a,b", "c", "d"]))
     X = np.random.RandomState(0).normal(size=(3, 2))
     model = ECM(3, random_state=0).fit(np.vstack([X, X + 5, X + 9]))
-    told = write_report(model, Objects.of(partition, X, X), tmp_path / "words.html").read_text(encoding="utf-8")
-    assert "3 between &quot;a,b&quot; and c." in told
-    assert "a,b or c</td>" in told
+    page = write_report(model, Samples.from_table(partition, X, X), tmp_path / "words.html").read_text(
+        encoding="utf-8"
+    )
+    assert "3 between &quot;a,b&quot; and c." in page
+    assert "a,b or c</td>" in page
 
 
 @pytest.mark.parametrize(
     "columns", [[0, 1], [("a", 1), ("a", 2)], [1.5, None]], ids=["numbers", "levels", "others"]
 )
-def test_columns_may_have_names_that_are_no_text(tmp_path, columns):
+def test_column_names_may_be_other_types_than_text(tmp_path, columns):
     frame = hostile_frame(2).set_axis(pd.Index(columns), axis=1)
-    told = evlearn.report(ECM(2, random_state=0).fit(frame.to_numpy()), frame, tmp_path / "x.html")
-    assert f"<th>{html.escape(str(columns[0]))}</th>" in told.read_text(encoding="utf-8")
+    path = evlearn.report(ECM(2, random_state=0).fit(frame.to_numpy()), frame, tmp_path / "x.html")
+    assert f"<th>{html.escape(str(columns[0]))}</th>" in path.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
-def test_without_matplotlib_a_report_says_in_the_place_of_pictures_what_to_install(tmp_path):
+def test_a_report_without_matplotlib_explains_how_to_install_it(tmp_path):
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "import evlearn; from evlearn.cluster import ECM; from evlearn.datasets import load_butterfly\n"
@@ -323,8 +325,8 @@ def test_without_matplotlib_a_report_says_in_the_place_of_pictures_what_to_insta
         f"evlearn.report(ECM(2, delta=5, random_state=0).fit(X), X, {str(tmp_path / 'x.html')!r})"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-    told = (tmp_path / "x.html").read_text(encoding="utf-8")
-    assert "data:image/png" not in told
-    assert "pip install &quot;evidential-learn[plot]&quot;" in told
-    assert "Of 12 samples" in told
-    assert "Torn between clusters" in told
+    page = (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "data:image/png" not in page
+    assert "pip install &quot;evidential-learn[plot]&quot;" in page
+    assert "Of 12 samples" in page
+    assert "Torn between clusters" in page

@@ -1,4 +1,4 @@
-"""A user's program, from a table to scores, that a strict type checker accepts as it is."""
+"""User program, from a table to scores, that passes a strict type check."""
 
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ def score(model_path: Path, table: pd.DataFrame) -> npt.NDArray[np.intp]:
 
 def with_what_is_known(X: npt.NDArray[np.float64], names: list[str]) -> ECM:
     by_name = NamedConstraints(must_link=[("anna", "ben")], cannot_link=[("anna", "carl")])
-    by_number: PairwiseConstraints = by_name.among(names)
+    by_number: PairwiseConstraints = by_name.select(names)
     start = CECM(2, random_state=0).fit(X, constraints=by_number)
     distances: npt.NDArray[np.floating[Any]] = start.transform(X)
     return ECM(2, init=start.cluster_centers_).fit(X).partial_fit(X[distances.min(axis=1) < 1])

@@ -1,4 +1,4 @@
-"""What a type checker tells a user: the comment of a line is the type that it reveals, or what it refuses."""
+"""Types that a type checker reveals or rejects, in the comment of each line."""
 
 from typing import Any, reveal_type
 
@@ -10,7 +10,7 @@ from evlearn.classify import EvidentialKNNClassifier
 from evlearn.cluster import CECM, ECM, EVCLUS
 from evlearn.metric_learning import FDA
 from evlearn.model_selection import select_n_clusters
-from evlearn.partition import as_credal
+from evlearn.partition.reading import as_credal
 
 
 def a_users_work(X: NDArray[np.float64], y: NDArray[np.int64], frame: Any) -> None:

@@ -1,1 +1,1 @@
-"""How good answers are by default."""
+"""Study of the quality of the results with default parameters."""

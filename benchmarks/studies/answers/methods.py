@@ -1,9 +1,9 @@
-"""Methods for `answers.py`: each is given data, the number of clusters and a seed, and else has its defaults.
+"""Methods of the study; each gets data, the number of clusters and a seed, and uses its defaults otherwise.
 
-A method gives labels, a doubt about each of them, and where it has one, a verdict. Mixtures, fuzzy c-means and
-hdbscan have a doubt of their own; other peers are given the one that suits them. An older version of this library
-that has no verdict is read as it told its user then: by the largest mass, and by ratios of plausibilities. Masses
-of other packages are read by the rule of ours; a package that is not installed is left out.
+A method returns labels, the doubt about each of them and possibly a verdict. Mixtures, fuzzy c-means and hdbscan
+define a doubt; the other methods get a suitable one. For an older version of this library without verdicts, the
+verdict is derived as documented at that time: from the largest mass and from ratios of plausibilities. Masses of
+other packages get our verdict; packages that are not installed are skipped.
 """
 
 import importlib
@@ -26,12 +26,14 @@ from evlearn.partition import CredalPartition
 
 NEIGHBORS = 10
 FUZZIFIER, STEPS, SMALL = 2.0, 300, 1e-5  # of fuzzy c-means
-MOST_OF_BOOTCLUS = 600  # samples: it searches 14 models, for each resample some of them
-FULL_UP_TO = 10  # clusters that an older version had all sets for; beyond, it did not end
+MAX_BOOTCLUS_SAMPLES = 600  # it searches 14 models, some of them for each resample
+MAX_CLUSTERS_FULL = (
+    10  # maximum number of clusters with all focal sets in an older version, which is too slow with more
+)
 
 
 class Answer(NamedTuple):
-    """What a method says of each sample; `sure`, `torn` and `outlier` are None for methods without a verdict."""
+    """Result of a method; `sure`, `torn` and `outlier` are None for methods without a verdict."""
 
     labels: Any
     doubt: Any
@@ -41,18 +43,18 @@ class Answer(NamedTuple):
 
 
 def k_means(X, c, seed):
-    """The ratio of the distances to the nearest and the second nearest centre."""
+    """Fit k-means; the doubt is the ratio of the distances to the 2 nearest centers."""
     model = KMeans(c, n_init=10, random_state=seed).fit(X)
     return Answer(model.labels_, ratio_of_two(model.transform(X)))
 
 
 def gaussian_mixture(X, c, seed):
-    """One minus the largest posterior probability."""
+    """Fit a Gaussian mixture; the doubt is 1 minus the largest posterior probability."""
     return most_probable(GaussianMixture(c, n_init=5, random_state=seed).fit(X).predict_proba(X))
 
 
 def bayesian_mixture(X, c, seed):
-    """Likewise; it may leave components without samples."""
+    """Fit a Bayesian mixture, which may leave components empty; the doubt is that of `gaussian_mixture`."""
     return most_probable(
         BayesianGaussianMixture(n_components=c, n_init=5, random_state=seed).fit(X).predict_proba(X)
     )
@@ -63,111 +65,111 @@ def most_probable(probabilities):
 
 
 def spectral(X, c, seed):
-    """On the graph of neighbours; the share of neighbours that are in other clusters."""
+    """Fit spectral clustering on the neighbor graph; the doubt is the share of neighbors in other clusters."""
     model = SpectralClustering(c, affinity="nearest_neighbors", random_state=seed).fit(X)
     return Answer(model.labels_, among_others(X, model.labels_))
 
 
 def ward(X, c, seed):
-    """The ratio of the distances to the mean of its cluster and to the nearest other one."""
+    """Fit Ward's method; the doubt is the ratio of the distances to the own and the nearest other mean."""
     labels = AgglomerativeClustering(c).fit_predict(X)
     means = np.array([X[labels == k].mean(axis=0) for k in range(c)])
     distances = pairwise_distances(X, means)
-    own = distances[np.arange(len(X)), labels]
+    own_distances = distances[np.arange(len(X)), labels]
     distances[np.arange(len(X)), labels] = np.inf
-    return Answer(labels, own / np.maximum(distances.min(axis=1), np.finfo(float).tiny))
+    return Answer(labels, own_distances / np.maximum(distances.min(axis=1), np.finfo(float).tiny))
 
 
 def hdbscan(X, c, seed):
-    """With clusters of two samples in a hundred at the least; noise goes to the nearest cluster, in full doubt."""
+    """Fit HDBSCAN with clusters of at least 2 % of the samples; noise goes to the nearest one, with doubt 1."""
     model = HDBSCAN(min_cluster_size=max(5, len(X) // 50), copy=True).fit(X)
     labels, noise = model.labels_.copy(), model.labels_ < 0
     if noise.all():
         return Answer(np.zeros(len(X), dtype=int), np.ones(len(X)))
     if noise.any():
-        inside = np.flatnonzero(~noise)
-        labels[noise] = labels[inside[pairwise_distances_argmin(X[noise], X[inside])]]
+        clustered = np.flatnonzero(~noise)
+        labels[noise] = labels[clustered[pairwise_distances_argmin(X[noise], X[clustered])]]
     return Answer(labels, 1 - model.probabilities_)
 
 
 def fuzzy_c_means(X, c, seed):
-    """One minus the largest degree of membership."""
-    centres = KMeans(c, n_init=1, random_state=seed).fit(X).cluster_centers_
+    """Fit fuzzy c-means; the doubt is 1 minus the largest degree of membership."""
+    centers = KMeans(c, n_init=1, random_state=seed).fit(X).cluster_centers_
     for _ in range(STEPS):
-        squares = np.maximum(pairwise_distances(X, centres, metric="sqeuclidean"), 1e-300)
-        # Divided by the smallest of a row, so that nothing overflows.
+        squares = np.maximum(pairwise_distances(X, centers, metric="sqeuclidean"), 1e-300)
+        # Division by the row minimum avoids overflow.
         degrees = (squares / squares.min(axis=1, keepdims=True)) ** (-1 / (FUZZIFIER - 1))
         degrees /= degrees.sum(axis=1, keepdims=True)
         weights = degrees**FUZZIFIER
-        before, centres = centres, weights.T @ X / weights.sum(axis=0)[:, np.newaxis]
-        if np.abs(centres - before).max() < SMALL:
+        previous, centers = centers, weights.T @ X / weights.sum(axis=0)[:, np.newaxis]
+        if np.abs(centers - previous).max() < SMALL:
             break
     return most_probable(degrees)
 
 
 def of_package(name):
-    """A method of another package that gives masses."""
+    """Return a method of another package that computes masses."""
 
-    def call(X, c, seed):
-        labels, said = peers_methods.CLUSTERERS[name].call(SimpleNamespace(X=X, D=None, n_clusters=c), seed)
-        partition, invalid = peers_methods.read(said)
+    def method(X, c, seed):
+        labels, masses = peers_methods.CLUSTERERS[name].call(SimpleNamespace(X=X, D=None, n_clusters=c), seed)
+        partition, invalid = peers_methods.to_partition(masses)
         if partition is None:
-            raise ValueError(f"masses that are none: {invalid}")
-        return told(partition)._replace(labels=labels)
+            raise ValueError(f"invalid masses: {invalid}")
+        return to_answer(partition)._replace(labels=labels)
 
-    return call
+    return method
 
 
 def ecm(X, c, seed):
-    return told(ECM(c, random_state=seed, **sets_of_old(ECM, c)).fit(X).credal_partition_)
+    return to_answer(ECM(c, random_state=seed, **legacy_focal_sets(ECM, c)).fit(X).credal_partition_)
 
 
 def ccm(X, c, seed):
-    return told(CCM(c, random_state=seed, **sets_of_old(CCM, c)).fit(X).credal_partition_)
+    return to_answer(CCM(c, random_state=seed, **legacy_focal_sets(CCM, c)).fit(X).credal_partition_)
 
 
 def evclus(X, c, seed):
-    return told(EVCLUS(c, random_state=seed).fit(X).credal_partition_)
+    return to_answer(EVCLUS(c, random_state=seed).fit(X).credal_partition_)
 
 
 def mixture(X, c, seed):
     model = ParsimoniousGaussianMixture(c, random_state=seed).fit(X)
-    return told(CredalPartition.from_fuzzy(model.predict_proba(X)))
+    return to_answer(CredalPartition.from_fuzzy(model.predict_proba(X)))
 
 
 def merged_mixture(X, c, seed):
-    return told(cluster.MergedMixture(c, random_state=seed).fit(X).credal_partition_)
+    return to_answer(cluster.MergedMixture(c, random_state=seed).fit(X).credal_partition_)
 
 
 def eknnclus(X, c, seed):
-    """It finds the number of clusters itself."""
-    return told(EKNNClus(random_state=seed).fit(X).credal_partition_)
+    """Fit EKNNClus, which estimates the number of clusters."""
+    return to_answer(EKNNClus(random_state=seed).fit(X).credal_partition_)
 
 
 def nn_evclus(X, c, seed):
     model = importlib.import_module("evlearn.neural").NNEVCLUS(c, random_state=seed)
-    return told(model.fit(X).credal_partition_)
+    return to_answer(model.fit(X).credal_partition_)
 
 
 def conformal(X, c, seed):
-    """Around ECM; sets hold what a replication would say in nine cases of ten."""
+    """Fit a conformal clusterer around ECM, with sets that contain 90 % of the labels of replications."""
     model = importlib.import_module("evlearn.conformal").ConformalClusterer(ECM(c), random_state=seed).fit(X)
-    return told(model.credal_partition_, level=model.coverage)
+    return to_answer(model.credal_partition_, level=model.confidence_level)
 
 
 def bootclus(X, c, seed):
-    return told(BootClus(c, random_state=seed).fit(X).credal_partition_)
+    return to_answer(BootClus(c, random_state=seed).fit(X).credal_partition_)
 
 
 def ensemble(X, c, seed):
-    """Four methods that see different things."""
-    members = [
+    """Fit an ensemble of 4 different methods."""
+    estimators = [
         KMeans(c, n_init=10, random_state=seed),
         GaussianMixture(c, n_init=5, random_state=seed),
         AgglomerativeClustering(c),
-        ECM(c, random_state=seed, **sets_of_old(ECM, c)),
+        ECM(c, random_state=seed, **legacy_focal_sets(ECM, c)),
     ]
-    return told(CredalEnsemble(members, n_clusters=c, random_state=seed).fit(X).credal_partition_)
+    return to_answer(CredalEnsemble(estimators, n_clusters=c, random_state=seed).fit(X).credal_partition_)
 
 
 PEERS = {
@@ -181,7 +183,7 @@ PEERS = {
     "evclust ecm": of_package("evclust ecm"),
     "soft-clustering ECM": of_package("soft-clustering ECM"),
 }
-OURS = {
+LIBRARY_METHODS = {
     "ECM": ecm,
     "CCM": ccm,
     "EVCLUS": evclus,
@@ -193,21 +195,21 @@ OURS = {
     "CredalEnsemble": ensemble,
     "ConformalClusterer": conformal,
 }
-METHODS = PEERS | OURS
-OF_PACKAGES = ("evclust ecm", "soft-clustering ECM")
-MISSING = {name for name in OF_PACKAGES if not peers_methods.CLUSTERERS[name].installed()}
+METHODS = PEERS | LIBRARY_METHODS
+PACKAGE_METHODS = ("evclust ecm", "soft-clustering ECM")
+MISSING = {name for name in PACKAGE_METHODS if not peers_methods.CLUSTERERS[name].installed()}
 if not hasattr(cluster, "MergedMixture"):  # an older version
     MISSING |= {"MergedMixture", "ConformalClusterer"}
 BY_DEFAULT = tuple(name for name in METHODS if name not in MISSING)
 
 
 def fits(method, n_samples):
-    """Whether a method is tried on so many samples."""
-    return method != "BootClus" or n_samples <= MOST_OF_BOOTCLUS
+    """Return True if a method is run on this number of samples."""
+    return method != "BootClus" or n_samples <= MAX_BOOTCLUS_SAMPLES
 
 
-def told(partition, **level):
-    """Labels, doubt and verdict of a credal partition."""
+def to_answer(partition, **level):
+    """Return labels, doubt and verdict of a credal partition."""
     labels = partition.to_hard()
     if hasattr(partition, "verdict"):
         verdict = partition.verdict(**level)
@@ -219,15 +221,15 @@ def told(partition, **level):
     return Answer(labels, ratios, n_candidates == 1, n_candidates > 1, n_candidates == 0)
 
 
-def sets_of_old(estimator, c):
-    """Pairs for many clusters, where a version has all sets by default and does not end."""
+def legacy_focal_sets(estimator, c):
+    """Return pairs for many clusters in versions that would use all sets by default."""
     default = inspect.signature(estimator).parameters["focal_sets"].default
-    return {"focal_sets": "pairs"} if default == "full" and c > FULL_UP_TO else {}
+    return {"focal_sets": "pairs"} if default == "full" and c > MAX_CLUSTERS_FULL else {}
 
 
 def ratio_of_two(distances):
-    two = np.partition(distances, 1, axis=1)[:, :2] if distances.shape[1] > 1 else np.ones((len(distances), 2))
-    return two[:, 0] / np.maximum(two[:, 1], np.finfo(float).tiny)
+    nearest = np.partition(distances, 1, axis=1)[:, :2] if distances.shape[1] > 1 else np.ones((len(distances), 2))
+    return nearest[:, 0] / np.maximum(nearest[:, 1], np.finfo(float).tiny)
 
 
 def among_others(X, labels):

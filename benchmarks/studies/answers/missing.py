@@ -1,11 +1,11 @@
-"""Cells missing at random in six tables: gaps as doubt, beside nearest-neighbour imputation and the same method.
+"""Missing values at random in 6 tables: evidential treatment compared with nearest-neighbor imputation.
 
 ``python -m benchmarks.studies.answers.missing --write``
 
-A table loses 0, 20, 40 or 60 of 100 cells, the same ones for both ways. Labels are judged by the adjusted Rand
-index, and doubt by the area under the risk-coverage curve (AURC): an error is a sample whose class is not that of
-the majority of its cluster. Other ways to complete samples were tried on some of the first three tables (averages
-in the place of draws, half of both, more components, neighbours for draws); none was better throughout.
+The same 0, 20, 40 or 60 % of the values of a table are removed for both treatments. Labels are evaluated by the
+adjusted Rand index, and doubt by the area under the risk-coverage curve (AURC): an error is a sample whose class
+is not the majority class of its cluster. Other completions were tried on some of the first 3 tables (averages
+instead of draws, half of each, more components, neighbors for draws); none was consistently better.
 """
 
 import warnings
@@ -17,7 +17,8 @@ from sklearn.metrics import adjusted_rand_score
 from benchmarks.common import command_line, record
 from benchmarks.studies.answers import data
 from evlearn.cluster import ECM, EVCLUS
-from evlearn.metrics import aurc_score, majority_classes
+from evlearn.metrics import aurc_score
+from evlearn.metrics.risk_coverage import majority_classes
 
 TABLES = {
     "design": ("iris", "wdbc", "segment"),
@@ -25,7 +26,7 @@ TABLES = {
 }
 SHARES = (0.0, 0.2, 0.4, 0.6)
 SEEDS = range(3)
-MOST_ROWS = 400
+MAX_ROWS = 400
 METHODS = {
     "ECM": lambda problem: ECM(problem.n_clusters, random_state=0),
     "EVCLUS": lambda problem: EVCLUS(problem.n_clusters, random_state=0),
@@ -33,22 +34,22 @@ METHODS = {
 
 
 def table(name):
-    """A table with at most so many rows."""
+    """Return a table with at most `MAX_ROWS` rows."""
     problem = data.load("design", name)
-    if len(problem.y) <= MOST_ROWS:
+    if len(problem.y) <= MAX_ROWS:
         return problem
-    rows = np.sort(np.random.default_rng(0).choice(len(problem.y), MOST_ROWS, replace=False))
+    rows = np.sort(np.random.default_rng(0).choice(len(problem.y), MAX_ROWS, replace=False))
     return problem._replace(X=problem.X[rows], y=problem.y[rows])
 
 
-def with_gaps(X, share, seed):
-    """Cells missing at random; a larger share has the gaps of a smaller one."""
+def remove_values(X, share, seed):
+    """Remove values at random; a larger share includes the missing values of a smaller one."""
     order = np.random.default_rng(seed).random(X.shape)
     return np.where(order < share, np.nan, X)
 
 
-def judged(problem, partition):
-    """How right labels are, how well doubt tells errors, and how much of it there is."""
+def evaluate(problem, partition):
+    """Return the accuracy of labels, the quality of doubt in ranking errors, and the mean doubt."""
     labels, doubt = partition.to_hard(), partition.doubt()
     return {
         "ari": adjusted_rand_score(problem.y, labels),
@@ -57,19 +58,28 @@ def judged(problem, partition):
     }
 
 
-def compared(name, method, share, seeds=SEEDS):
-    """Both ways on one table, as means over seeds of which cells are missing."""
-    problem, ways = table(name), {"gaps": [], "imputed": []}
+def compare(name, method, share, seeds=SEEDS):
+    """Return the scores of both treatments on a table, as means over seeds of the missing values."""
+    problem, scores = table(name), {"gaps": [], "imputed": []}
     for seed in seeds if share else seeds[:1]:
-        X = with_gaps(problem.X, share, seed)
-        for way, given in (("gaps", X), ("imputed", KNNImputer().fit_transform(X))):
-            ways[way].append(judged(problem, METHODS[method](problem).fit(given).credal_partition_))
-    means = {way: {key: np.mean([one[key] for one in found]) for key in found[0]} for way, found in ways.items()}
+        X = remove_values(problem.X, share, seed)
+        for treatment, table_values in (("gaps", X), ("imputed", KNNImputer().fit_transform(X))):
+            scores[treatment].append(
+                evaluate(problem, METHODS[method](problem).fit(table_values).credal_partition_)
+            )
+    means = {
+        treatment: {key: np.mean([result[key] for result in results]) for key in results[0]}
+        for treatment, results in scores.items()
+    }
     return {
         "data": name,
         "method": method,
         "share": share,
-        **{f"{key}_{way}": round(float(value), 3) for way, found in means.items() for key, value in found.items()},
+        **{
+            f"{key}_{treatment}": round(float(value), 3)
+            for treatment, means_of_treatment in means.items()
+            for key, value in means_of_treatment.items()
+        },
     }
 
 
@@ -80,7 +90,7 @@ def averages(rows):
         {"method": method, "share": share}
         | {
             key: round(
-                float(np.mean([one[key] for one in rows if (one["method"], one["share"]) == (method, share)])), 3
+                float(np.mean([row[key] for row in rows if (row["method"], row["share"]) == (method, share)])), 3
             )
             for key in keys
         }
@@ -92,21 +102,21 @@ def averages(rows):
 def main():
     parser = command_line.parser(__doc__)
     parser.add_argument("--write", action="store_true", help="write the record")
-    parser.add_argument("--tables", choices=list(TABLES), help="one of the two lists only")
+    parser.add_argument("--tables", choices=list(TABLES), help="run a single list")
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    found = {}
+    results = {}
     for group in [options.tables] if options.tables else TABLES:
-        found[group] = []
+        results[group] = []
         for name in TABLES[group]:
             for method in options.methods:
                 for share in SHARES:
-                    found[group].append(compared(name, method, share))
-                    print(found[group][-1], flush=True)
+                    results[group].append(compare(name, method, share))
+                    print(results[group][-1], flush=True)
     if options.write:
-        found["means"] = averages([row for rows in found.values() for row in rows])
-        record.write("answers_missing", found)
+        results["means"] = averages([row for rows in results.values() for row in rows])
+        record.write("answers_missing", results)
 
 
 if __name__ == "__main__":

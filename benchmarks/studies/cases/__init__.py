@@ -1,1 +1,1 @@
-"""Case studies on real data: a question, what an error and a look cost, and what each method decides."""
+"""Case studies on real data: a question, the costs of errors and reviews, and the decisions of each method."""

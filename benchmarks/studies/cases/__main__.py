@@ -1,4 +1,4 @@
-"""Case studies on real data, each with its costs and its decisions; the module of a case has its protocol.
+"""Case studies on real data, with their costs and decisions; the module of a case contains its protocol.
 
 ``python -m benchmarks.studies.cases [NAME ...] [--write]``
 """
@@ -12,20 +12,20 @@ from benchmarks.studies.cases.decisions import CASES, missing
 
 def main():
     reader = command_line.parser(__doc__)
-    reader.add_argument("names", nargs="*", choices=[[], *CASES], help="all of them if none is named")
+    reader.add_argument("names", nargs="*", choices=[[], *CASES], help="cases to run (default: all)")
     reader.add_argument("--write", action="store_true", help="write to results/case_NAME.json")
-    given = reader.parse_args()
+    arguments = reader.parse_args()
     warnings.simplefilter("ignore")
-    for name in given.names or CASES:
-        absent = missing(name)
-        if absent:
-            print(f"{name} needs {', '.join(absent)}: see benchmarks/studies/cases/requirements.txt")
+    for name in arguments.names or CASES:
+        packages = missing(name)
+        if packages:
+            print(f"{name} requires {', '.join(packages)}: see benchmarks/studies/cases/requirements.txt")
             continue
         case = importlib.import_module(f"benchmarks.studies.cases.{name}")
-        found = case.study()
-        command_line.show(name, found)
-        if given.write:
-            record.write(f"case_{name}", found, packages=CASES[name])
+        results = case.study()
+        command_line.show(name, results)
+        if arguments.write:
+            record.write(f"case_{name}", results, packages=CASES[name])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Classifiers of measured features that several cases compare, all by default."""
+"""Classifiers of numeric features for several case studies, all with defaults."""
 
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
@@ -9,21 +9,21 @@ from sklearn.preprocessing import StandardScaler
 
 from evlearn.classify import EvidentialForestClassifier, EvidentialKNNClassifier
 
-OURS = "evidential forest"
+METHOD = "evidential forest"
 
 
 def peers(n_trees):
-    """Makers of the usual ones."""
+    """Return constructors of common classifiers."""
     return {
         "calibrated forest": lambda: CalibratedClassifierCV(RandomForestClassifier(n_trees, random_state=0)),
         "logistic regression": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
-        "neighbours": lambda: make_pipeline(StandardScaler(), KNeighborsClassifier(10)),
+        "neighbors": lambda: make_pipeline(StandardScaler(), KNeighborsClassifier(10)),
     }
 
 
-def ours():
-    """Makers of those of this library."""
+def library_methods():
+    """Return constructors of classifiers of this library."""
     return {
-        OURS: lambda: EvidentialForestClassifier(random_state=0),
-        "evidential neighbours": lambda: make_pipeline(StandardScaler(), EvidentialKNNClassifier()),
+        METHOD: lambda: EvidentialForestClassifier(random_state=0),
+        "evidential neighbors": lambda: make_pipeline(StandardScaler(), EvidentialKNNClassifier()),
     }

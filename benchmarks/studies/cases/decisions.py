@@ -1,4 +1,4 @@
-"""What cases share: which packages they need, decisions by cost, looks by doubt, and intervals."""
+"""Shared code of the case studies: required packages, decisions by cost, reviews by doubt, and intervals."""
 
 import importlib.util
 
@@ -7,7 +7,7 @@ from scipy.stats import t
 
 from evlearn.belief import decide
 
-#: The cases, and the packages that their data come with.
+#: Case studies, and the packages that contain their data.
 CASES = {
     "biopsies": (),
     "cells": ("scanpy", "h5py"),
@@ -19,12 +19,12 @@ CASES = {
 
 
 def missing(name):
-    """The packages of a case that are not installed."""
-    return [one for one in CASES[name] if importlib.util.find_spec(one) is None]
+    """Return the packages of a case that are not installed."""
+    return [package for package in CASES[name] if importlib.util.find_spec(package) is None]
 
 
 def interval(values):
-    """The mean over repetitions, and a 95 % t interval for it."""
+    """Return the mean over repetitions, with a 95 % t interval."""
     values = np.asarray(values, dtype=float)
     half = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
     return {
@@ -33,30 +33,30 @@ def interval(values):
 
 
 def intervals(rows):
-    """From a list of repetitions, each ``{method: {figure: number}}``, to intervals of all figures."""
+    """Return intervals of all figures of repetitions, each ``{method: {figure: number}}``."""
     return {
         method: {figure: interval([row[method][figure] for row in rows]) for figure in figures}
         for method, figures in rows[0].items()
     }
 
 
-def gains(rows, ours, others, figure):
-    """How much larger a figure of others is than that of ours, repetition by repetition."""
-    return {one: interval([row[one][figure] - row[ours][figure] for row in rows]) for one in others}
+def gains(rows, method, others, figure):
+    """Return paired differences of a figure between other methods and ours."""
+    return {other: interval([row[other][figure] - row[method][figure] for row in rows]) for other in others}
 
 
-def looked_at(doubt, budget):
-    """The samples of largest doubt, as many as somebody can look at; of equal doubts, the first."""
+def select_for_review(doubt, budget):
+    """Select the samples with the largest doubt within the budget; ties are resolved by order."""
     chosen = np.zeros(len(doubt), dtype=bool)
     chosen[np.lexsort((np.arange(len(doubt)), -np.asarray(doubt)))[: round(budget * len(doubt))]] = True
     return chosen
 
 
 def acts_of_masses(partition, losses):
-    """The acts of smallest expected loss under masses; a column of `losses` for each act."""
+    """Return the actions with the smallest expected loss under masses; `losses` has one column per action."""
     return decide(partition.masses, partition.focal_sets, losses)
 
 
 def acts_of_probabilities(probabilities, losses):
-    """The acts of smallest expected loss under probabilities."""
+    """Return the actions with the smallest expected loss under probabilities."""
     return np.asarray(probabilities @ losses).argmin(axis=1)

@@ -1,18 +1,18 @@
-"""Languages that are known by their words only, the team of translators for each, and which need a person.
+"""Case study: languages known only by their words, assigned to teams of translators.
 
-62 languages that are written in Latin letters, by the names of months, weekdays and countries, which come with the
-package Babel (Unicode CLDR). There are no features: two languages are as far apart as their words, by the edit
-distance of each pair over the length of the longer word. An agency has teams for Romance, Germanic, Slavic and
-Turkic languages. Some languages belong to none of these families. A wrong team costs 5, a look by a linguist 1; a
-language of no family is an error unless somebody looks at it.
+62 languages written in Latin letters, described by the names of months, weekdays and countries from the package
+Babel (Unicode CLDR). There are no features: the dissimilarity of 2 words is their edit distance divided by the
+length of the longer word. An agency has teams for Romance, Germanic, Slavic and Turkic languages. Some languages
+belong to none of these families. A wrong team costs 5, a review by a linguist 1; a language of no family is an
+error unless it is reviewed.
 
-Protocol, written before the first run: accents are dropped; words are the months, the weekdays and every third
-country; ten random halves of the words, which are ten matrices of dissimilarities. Four clusters; each goes to the
-team that most of its languages call for. A linguist looks at a third of the languages, those of largest doubt.
-Ours are `EVCLUS`, which the guide names for dissimilarities of any kind, and `RECM`, by default; outliers come
-first. Peers: average linkage with silhouettes, hdbscan of the matrix (noise has the cluster of the nearest, in
-full doubt), spectral clustering with silhouettes, and k-means and a Gaussian mixture of five coordinates from
-classical scaling. No other variant was tried.
+Protocol, written before the first run: accents are removed; words are the months, the weekdays and every third
+country; 10 random halves of the words yield 10 dissimilarity matrices. There are 4 clusters; each is assigned to
+the team of its most frequent family. A linguist reviews the third of the languages with the largest doubt. Our
+methods are `EVCLUS`, the recommendation of the guide for dissimilarities, and `RECM`, with defaults; outliers come
+first. Peers: average linkage with silhouettes, HDBSCAN of the matrix (noise goes to the nearest cluster, with
+doubt 1), spectral clustering with silhouettes, and k-means and a Gaussian mixture of 5 coordinates from classical
+scaling. No other variant was tried.
 """
 
 import unicodedata
@@ -22,10 +22,10 @@ from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans, SpectralCl
 from sklearn.metrics import silhouette_samples
 from sklearn.mixture import GaussianMixture
 
-from benchmarks.studies.answers.methods import Answer, ratio_of_two, told
-from benchmarks.studies.cases.decisions import gains, intervals, looked_at
+from benchmarks.studies.answers.methods import Answer, ratio_of_two, to_answer
+from benchmarks.studies.cases.decisions import gains, intervals, select_for_review
 from evlearn.cluster import EVCLUS, RECM
-from evlearn.metrics import majority_classes
+from evlearn.metrics.risk_coverage import majority_classes
 
 FAMILIES = {
     "Romance": "ca pt lld sc lij fur scn it oc ast rm vec gl an es fr ro",
@@ -34,60 +34,63 @@ FAMILIES = {
     "Turkic": "tk tr az uz",
     "none": "lt lv et fi se smn hu sq eu ga gd br cy mt ku",
 }
-N_TEAMS, BUDGET, SEEDS, EVERY, DIMENSIONS = 4, 1 / 3, 10, 3, 5
+N_TEAMS, BUDGET, SEEDS, COUNTRY_STEP, DIMENSIONS = 4, 1 / 3, 10, 3, 5
 COSTS = {"wrong team": 5, "look": 1}
-OURS = "EVCLUS"
+METHOD = "EVCLUS"
 
 
 def load():
-    """Codes, families, and the dissimilarity of each pair for each word."""
-    codes = [one for names in FAMILIES.values() for one in names.split()]
+    """Return codes, families, and the dissimilarity of each pair for each word."""
+    codes = [code for names in FAMILIES.values() for code in names.split()]
     families = np.array([family for family, names in FAMILIES.items() for _ in names.split()])
-    lists = [words_of(code) for code in codes]
-    common = sorted(one for one in lists[0] if all(one in each for each in lists))
-    countries = [one for one in common if len(one) == 2]
-    common = [one for one in common if one not in countries] + countries[::EVERY]
-    words = [[each[one] for one in common] for each in lists]
+    vocabularies = [words_of(code) for code in codes]
+    common = sorted(word for word in vocabularies[0] if all(word in vocabulary for vocabulary in vocabularies))
+    countries = [word for word in common if len(word) == 2]
+    common = [word for word in common if word not in countries] + countries[::COUNTRY_STEP]
+    words = [[vocabulary[word] for word in common] for vocabulary in vocabularies]
     distances = np.zeros((len(common), len(codes), len(codes)))
     for i in range(len(codes)):
         for j in range(i):
             distances[:, i, j] = distances[:, j, i] = [
-                relative(*two) for two in zip(words[i], words[j], strict=True)
+                relative(*pair) for pair in zip(words[i], words[j], strict=True)
             ]
     return codes, families, distances
 
 
 def words_of(code):
-    """Words of a language, by what they mean."""
+    """Return the words of a language, by meaning."""
     from babel import Locale
 
     locale = Locale.parse(code)
-    countries = [one for one in locale.territories if len(one) == 2]
-    found = {f"month {k}": one for k, one in locale.months["format"]["wide"].items()}
-    found |= {f"day {k}": one for k, one in locale.days["format"]["wide"].items()}
-    return {key: plain(one) for key, one in (found | {one: locale.territories[one] for one in countries}).items()}
+    countries = [country for country in locale.territories if len(country) == 2]
+    words = {f"month {k}": word for k, word in locale.months["format"]["wide"].items()}
+    words |= {f"day {k}": word for k, word in locale.days["format"]["wide"].items()}
+    return {
+        key: plain(word)
+        for key, word in (words | {country: locale.territories[country] for country in countries}).items()
+    }
 
 
 def plain(word):
-    """Small letters without accents."""
+    """Return lowercase letters without accents."""
     letters = unicodedata.normalize("NFKD", word.casefold())
-    return "".join(one for one in letters if not unicodedata.combining(one))
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
 def relative(first, second):
-    """The edit distance over the length of the longer word."""
+    """Return the edit distance divided by the length of the longer word."""
     row = list(range(len(second) + 1))
     for i, letter in enumerate(first, start=1):
-        before, row[0] = row[0], i
+        diagonal, row[0] = row[0], i
         for j, other in enumerate(second, start=1):
-            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (letter != other))
+            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (letter != other))
     return row[-1] / max(len(first), len(second), 1)
 
 
 def coordinates(D):
-    """Classical scaling."""
-    centred = np.eye(len(D)) - 1 / len(D)
-    values, vectors = np.linalg.eigh(-centred @ D**2 @ centred / 2)
+    """Return coordinates from classical scaling."""
+    centered = np.eye(len(D)) - 1 / len(D)
+    values, vectors = np.linalg.eigh(-centered @ D**2 @ centered / 2)
     return vectors[:, -DIMENSIONS:] * np.sqrt(np.maximum(values[-DIMENSIONS:], 0))
 
 
@@ -113,8 +116,8 @@ def hdbscan(D, seed):
     labels, noise = model.labels_.copy(), model.labels_ < 0
     if noise.all():
         return Answer(np.zeros(len(D), dtype=int), np.ones(len(D)))
-    inside = np.flatnonzero(~noise)
-    labels[noise] = labels[inside[D[np.ix_(noise, inside)].argmin(axis=1)]]
+    clustered = np.flatnonzero(~noise)
+    labels[noise] = labels[clustered[D[np.ix_(noise, clustered)].argmin(axis=1)]]
     return Answer(labels, 1 - model.probabilities_)
 
 
@@ -131,8 +134,8 @@ def mixture(D, seed):
 
 
 def of_partition(partition):
-    """What is said of languages; outliers are in the largest doubt."""
-    answer = told(partition)
+    """Return labels and doubt, with the largest doubt for outliers."""
+    answer = to_answer(partition)
     return answer._replace(doubt=answer.doubt + answer.outlier)
 
 
@@ -144,7 +147,7 @@ PEERS = {
     "Gaussian mixture": mixture,
 }
 PARTITIONS = {
-    OURS: lambda D, seed: EVCLUS(N_TEAMS, metric="precomputed", random_state=seed).fit(D).credal_partition_,
+    METHOD: lambda D, seed: EVCLUS(N_TEAMS, metric="precomputed", random_state=seed).fit(D).credal_partition_,
     "RECM": lambda D, seed: RECM(N_TEAMS, metric="precomputed", random_state=seed).fit(D).credal_partition_,
 }
 METHODS = PEERS | {
@@ -152,32 +155,32 @@ METHODS = PEERS | {
 }
 
 
-def judged(families, answer):
-    """Wrong teams before and after looks, and costs, for a hundred languages."""
+def evaluate(families, answer):
+    """Return wrong teams before and after the review, and costs, per 100 languages."""
     has_family = families != "none"
     teams = np.empty(len(families), dtype=object)
-    for one in np.unique(answer.labels):
-        members = answer.labels == one
+    for label in np.unique(answer.labels):
+        members = answer.labels == label
         names = families[members & has_family]
-        teams[members] = majority_classes(names, np.zeros(len(names)))[0] if len(names) else "nobody"
-    wrong, seen = teams != families, looked_at(answer.doubt, BUDGET)
-    left = wrong & ~seen
+        teams[members] = majority_classes(names, np.zeros(len(names)))[0] if len(names) else "no team"
+    wrong, reviewed = teams != families, select_for_review(answer.doubt, BUDGET)
+    wrong_left = wrong & ~reviewed
     return {
         "errors": 100 * float(wrong.mean()),
-        "errors_left": 100 * float(left.mean()),
-        "none_left": 100 * float((left & ~has_family).mean()),
-        "cost": 100 * float((COSTS["wrong team"] * left + COSTS["look"] * seen).mean()),
+        "errors_left": 100 * float(wrong_left.mean()),
+        "none_left": 100 * float((wrong_left & ~has_family).mean()),
+        "cost": 100 * float((COSTS["wrong team"] * wrong_left + COSTS["look"] * reviewed).mean()),
     }
 
 
 def study(seeds=SEEDS, chosen=tuple(METHODS)):
-    """All figures, over random halves of the words."""
+    """Return all results, over random halves of the words."""
     codes, families, distances = load()
     rows = []
     for seed in range(seeds):
         half = np.random.default_rng(seed).permutation(len(distances))[: len(distances) // 2]
         D = distances[half].mean(axis=0)
-        rows.append({name: judged(families, METHODS[name](D, seed)) for name in chosen})
+        rows.append({name: evaluate(families, METHODS[name](D, seed)) for name in chosen})
     peers = [name for name in chosen if name in PEERS]
     return {
         "samples": len(codes),
@@ -187,26 +190,26 @@ def study(seeds=SEEDS, chosen=tuple(METHODS)):
         "costs": COSTS,
         "variants": 0,
         "methods": intervals(rows),
-        "gains": gains(rows, OURS, peers, "cost"),
+        "gains": gains(rows, METHOD, peers, "cost"),
         "gains_of_recm": gains(rows, "RECM", peers, "cost") if "RECM" in chosen else {},
         "map": map_of_languages(codes, families, distances.mean(axis=0)),
     }
 
 
 def map_of_languages(codes, families, D):
-    """Where languages are drawn, their families, doubts and candidates, from all words."""
-    partition = PARTITIONS[OURS](D, 0)
+    """Return coordinates, families, doubts and candidates of the languages, from all words."""
+    partition = PARTITIONS[METHOD](D, 0)
     verdict, places = partition.verdict(), coordinates(D)[:, ::-1][:, :2]
     return [
         {
             "language": code,
             "family": str(family),
-            "place": [round(float(one), 3) for one in place],
-            "candidates": np.flatnonzero(some).tolist(),
+            "place": [round(float(value), 3) for value in place],
+            "candidates": np.flatnonzero(candidates).tolist(),
             "label": int(label),
             "doubt": round(float(doubt), 3),
         }
-        for code, family, place, some, label, doubt in zip(
+        for code, family, place, candidates, label, doubt in zip(
             codes, families, places, verdict.candidates, partition.to_hard(), partition.doubt(), strict=True
         )
     ]

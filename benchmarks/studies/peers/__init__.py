@@ -1,1 +1,1 @@
-"""Other packages beside ours."""
+"""Comparison with other packages."""

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.studies.peers``: see `study`."""
+"""Command ``python -m benchmarks.studies.peers``; see `study`."""
 
 from benchmarks.studies.peers.study import main
 

@@ -1,14 +1,14 @@
-"""What questions are worth: active queries beside as many random pairs, on Iris and the bananas.
+"""Value of active queries compared with an equal number of random pairs, on Iris and the bananas.
 
 ``python -m benchmarks.studies.peers.active [--seeds 10]``
 
-Mean adjusted Rand index over seeds after 0, 5, ..., 50 questions, answered by the true labels. Random pairs are
-fitted from scratch, with their closure, and expanded to five neighbours like the answers of the learner. Bananas
-are 200 objects drawn anew for each seed; Iris has 150. A few minutes of CPU time.
+Mean adjusted Rand index over seeds after 0, 5, ..., 50 queries, answered by the true labels. Random pairs are
+fitted from scratch, with their closure, and expanded to 5 neighbors like the answers of the learner. Bananas are
+200 samples drawn for each seed; Iris has 150. It takes a few minutes of CPU time.
 
-What was chosen after seeing results: "margin" as the default strategy, on the first four of these seeds; to expand
-the closure of the answers and not the answers alone, after which single fits on the bananas ended near an index of
-0, on Iris and on bananas of eight other seeds.
+Choices after seeing results: "margin" as the default strategy, on the first 4 of these seeds; expansion of the
+closure of the answers instead of the answers alone, after which single fits on the bananas ended near an index of
+0, on Iris and on bananas of 8 other seeds.
 """
 
 import os
@@ -24,7 +24,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.common import command_line, record
 from benchmarks.common.papers import CECM
-from evlearn.active import ActiveClustering, LabelOracle
+from evlearn.active import ActiveClustering, PairOracle
 from evlearn.cluster import EVCLUS
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_bananas
@@ -42,33 +42,35 @@ LEARNERS = {
 }
 
 
-def pose(problem, seed):
+def make_problem(problem, seed):
     name, method = PROBLEMS[problem]
     X, y = load_iris(return_X_y=True) if name == "iris" else make_bananas(200, random_state=seed)
-    more = {"metric": "adaptive"} if method is CECM else {}
-    return X, y, method(len(set(y)), focal_sets="pairs", random_state=seed, **more)
+    options = {"metric": "adaptive"} if method is CECM else {}
+    return X, y, method(len(set(y)), focal_sets="pairs", random_state=seed, **options)
 
 
 def active_curve(problem, seed, parameters):
-    X, y, estimator = pose(problem, seed)
+    X, y, estimator = make_problem(problem, seed)
     learner = ActiveClustering(estimator, random_state=seed, **parameters).start(X)
     scores = [adjusted_rand_score(y, learner.estimator_.labels_)]
     for _ in range(STEP, LAST + 1, STEP):
-        learner.run(LabelOracle(y), STEP)
+        learner.run(PairOracle(y), STEP)
         scores.append(adjusted_rand_score(y, learner.estimator_.labels_))
     assert len(learner.constraints_.violations(y)) == 0
     return scores
 
 
 def random_curve(problem, seed, n_neighbors):
-    X, y, estimator = pose(problem, seed)
+    X, y, estimator = make_problem(problem, seed)
     pairs = np.random.RandomState(1000 + seed).permutation(np.column_stack(np.triu_indices(len(y), 1)))[:LAST]
-    same = y[pairs[:, 0]] == y[pairs[:, 1]]
+    is_same = y[pairs[:, 0]] == y[pairs[:, 1]]
     scores = []
     for count in range(0, LAST + 1, STEP):
-        drawn, together = pairs[:count], same[:count]
-        known = PairwiseConstraints(drawn[together], drawn[~together]).closure().expand(X, n_neighbors)
-        scores.append(adjusted_rand_score(y, estimator.fit(X, constraints=known).labels_))
+        selected, is_must_link = pairs[:count], is_same[:count]
+        constraints = (
+            PairwiseConstraints(selected[is_must_link], selected[~is_must_link]).closure().expand(X, n_neighbors)
+        )
+        scores.append(adjusted_rand_score(y, estimator.fit(X, constraints=constraints).labels_))
     return scores
 
 
@@ -85,8 +87,8 @@ def measure(curve, problem, n_seeds, *arguments):
 
 
 def report(name, row):
-    at = {count: row["mean"][count // STEP] for count in (0, 25, 50)}
-    cells = "   ".join(f"{score:.3f}" for score in at.values())
+    scores = {count: row["mean"][count // STEP] for count in (0, 25, 50)}
+    cells = "   ".join(f"{score:.3f}" for score in scores.values())
     print(f"  {name:<28}{cells}   {row['cpu_seconds_per_seed']:>6.2f} s", flush=True)
 
 
@@ -96,7 +98,7 @@ def main():
     options = parser.parse_args()
     results = {}
     for problem in PROBLEMS:
-        print(f"{problem}: ARI after 0, 25, 50 questions, CPU seconds for a seed")
+        print(f"{problem}: ARI after 0, 25, 50 queries, CPU seconds per seed")
         rows = results[problem] = {}
         for n_neighbors, name in ((0, "random pairs"), (5, "random pairs, expanded")):
             rows[name] = measure(random_curve, problem, options.seeds, n_neighbors)

@@ -1,4 +1,4 @@
-"""Data for the study: those of the papers, from the folder of references, and generated ones with more truth."""
+"""Data of the study: those of the papers, from the reference folder, and generated data."""
 
 import csv
 from typing import Any, NamedTuple
@@ -12,11 +12,11 @@ from evlearn.datasets import make_bananas, make_gaussian_mixture
 FILES = {"glass": "glass_uci", "heart": "heart_statlog", "protein": "protein_D"}
 OF_PAPERS = ("iris", "wine", "seeds", "fourclass", "protein", "heart", "glass", "ecoli", "segment", "d31", "s2")
 GENERATED = ("bananas_1000", "gaussians_1000", "outliers_1000", "outliers_10000", "outliers_100000")
-OUTLIERS = 0.03  # as a share of the others
+OUTLIERS = 0.03  # share of the other samples
 
 
 class Data(NamedTuple):
-    """Objects with their true classes; for some, who is an outlier and what is the true posterior is known."""
+    """Samples with their true classes; for some, also outliers and true posteriors."""
 
     y: Any
     X: Any = None
@@ -26,12 +26,12 @@ class Data(NamedTuple):
 
     @property
     def n_clusters(self):
-        """The number of true clusters; outliers are none."""
-        inside = self.y if self.outliers is None else self.y[~self.outliers]
-        return len(np.unique(inside))
+        """Number of true clusters, without outliers."""
+        labels = self.y if self.outliers is None else self.y[~self.outliers]
+        return len(np.unique(labels))
 
     def first(self, n):
-        """Some of the objects, to warm up with."""
+        """Return a random subset of the samples, to warm up."""
         rows = np.random.default_rng(0).permutation(len(self.y))[:n]
         if self.X is None:
             return Data(self.y[rows], D=self.D[np.ix_(rows, rows)])
@@ -39,7 +39,7 @@ class Data(NamedTuple):
 
 
 def load(name):
-    """Data by name, standardised; dissimilarities as they are."""
+    """Return standardized data, or dissimilarities, by name."""
     if name == "protein":
         with np.load(reference.data("protein_D.npz")) as file:
             return Data(codes(file["y"]), D=file["D"])
@@ -50,13 +50,13 @@ def load(name):
     return Data(codes(y), StandardScaler().fit_transform(X))
 
 
-def is_there(name):
-    """Whether data are generated, or their file is there."""
+def is_available(name):
+    """Return True if data are generated or their file exists."""
     return name in GENERATED or reference.has(FILES.get(name, name))
 
 
 def table(name):
-    """Attributes that are numbers and vary, and classes, of a file of the papers, as they are."""
+    """Return the varying numeric features, and the classes, of a file of the papers."""
     with reference.data(f"{FILES.get(name, name)}.csv").open() as file:
         header, *rows = csv.reader(file)
     columns = dict(zip(header, zip(*rows, strict=True), strict=True))
@@ -73,15 +73,15 @@ def is_number(text):
 
 
 def gaussians(n, with_outliers):
-    """Three overlapping Gaussian clusters; outliers are uniform in a square around them, beside a disc."""
+    """Return 3 overlapping Gaussian clusters, with uniform outliers in a square without a central disc."""
     X, y, posterior = make_gaussian_mixture(3, n, random_state=0)
     if not with_outliers:
         return Data(y, StandardScaler().fit_transform(X), posterior=posterior)
-    drawn = np.random.default_rng(0).uniform(-12, 14, size=(n, 2))
-    far = drawn[np.hypot(*(drawn - 1).T) > 7][: round(OUTLIERS * n)]
-    X, outliers = np.vstack([X, far]), np.arange(n + len(far)) >= n
-    y = np.append(y, np.full(len(far), y.max() + 1))
-    posterior = np.vstack([posterior, np.full((len(far), 3), np.nan)])
+    points = np.random.default_rng(0).uniform(-12, 14, size=(n, 2))
+    distant = points[np.hypot(*(points - 1).T) > 7][: round(OUTLIERS * n)]
+    X, outliers = np.vstack([X, distant]), np.arange(n + len(distant)) >= n
+    y = np.append(y, np.full(len(distant), y.max() + 1))
+    posterior = np.vstack([posterior, np.full((len(distant), 3), np.nan)])
     return Data(y, StandardScaler().fit_transform(X), outliers=outliers, posterior=posterior)
 
 

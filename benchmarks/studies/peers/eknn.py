@@ -1,10 +1,10 @@
-"""Evidential k-nearest neighbours: CPU seconds of a fit, against PyPI's ``evtools-dst`` 0.27.1 in the same run.
+"""Evidential k-nearest neighbors: CPU seconds per fit, compared with PyPI's ``evtools-dst`` 0.27.1.
 
 ``python -m benchmarks.studies.peers.eknn [--sizes N ...] [--peer PYTHON] [--write]``
 
-Both learn a scale for each class from five neighbours with the same loss, on generated data of ten attributes and
-four classes that overlap. The other package runs with its defaults but for the loss, if PYTHON is an interpreter
-that has it; the loss at its scales is computed by us. Rounds are in turns, with one thread.
+Both learn a scale per class from 5 neighbors with the same loss, on generated data with 10 features and 4
+overlapping classes. The other package runs with its defaults except for the loss, if PYTHON is an interpreter with
+that package; the loss at its scales is computed by our code. Rounds alternate, with one thread.
 """
 
 import os
@@ -39,43 +39,43 @@ def overlapping_classes(n, seed):
     return centers[y] + random.normal(size=(n, N_FEATURES)), y
 
 
-def ours(X, y):
+def time_fit(X, y):
     start = time.process_time()
     model = EvidentialKNNClassifier(N_NEIGHBORS, alpha=0.95).fit(X, y)
     return time.process_time() - start, model.objective_
 
 
-def theirs(peer, X, y):
-    single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+def time_peer(peer, X, y):
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     with tempfile.TemporaryDirectory() as folder:
         data, result = Path(folder, "in.npz"), Path(folder, "out.npz")
         np.savez(data, X=X, y=y)
         words = [peer, "-c", PEER, data, result, str(N_NEIGHBORS), str(1 / N_CLASSES)]
-        subprocess.run(words, check=True, env={**os.environ, **single})
+        subprocess.run(words, check=True, env={**os.environ, **one_thread})
         with np.load(result) as file:
             seconds, gamma = float(file["seconds"]), file["gamma"][np.argsort(file["classes"])]
-    at_their_scales = EvidentialKNNClassifier(N_NEIGHBORS, alpha=0.95, gamma=gamma, optimize=False).fit(X, y)
-    return seconds, at_their_scales.objective_
+    model = EvidentialKNNClassifier(N_NEIGHBORS, alpha=0.95, gamma=gamma, optimize=False).fit(X, y)
+    return seconds, model.objective_
 
 
 def compare(n, peer):
-    EvidentialKNNClassifier().fit(*overlapping_classes(200, 0))  # what is loaded once
+    EvidentialKNNClassifier().fit(*overlapping_classes(200, 0))  # loads modules
     rounds = []
     for seed in range(ROUNDS):
         X, y = overlapping_classes(n, seed)
-        seconds, loss = ours(X, y)
+        seconds, loss = time_fit(X, y)
         line = {"seed": seed, "seconds": seconds, "loss": loss}
         if peer:
-            line["peer_seconds"], line["peer_loss"] = theirs(peer, X, y)
+            line["peer_seconds"], line["peer_loss"] = time_peer(peer, X, y)
             line["ratio"] = line["peer_seconds"] / seconds
         print(n, line, flush=True)
         rounds.append(line)
-    summary = {"n": n, "rounds": rounds, "seconds": statistics.median(one["seconds"] for one in rounds)}
+    summary = {"n": n, "rounds": rounds, "seconds": statistics.median(line["seconds"] for line in rounds)}
     if peer:
-        summary["ratio"] = statistics.median(one["ratio"] for one in rounds)
-        summary["worst_ratio"] = min(one["ratio"] for one in rounds)
-        summary["worst_loss_difference"] = max(one["loss"] - one["peer_loss"] for one in rounds)
-        print(f"n = {n}: {summary['ratio']:.1f} times, at the least {summary['worst_ratio']:.1f}", flush=True)
+        summary["ratio"] = statistics.median(line["ratio"] for line in rounds)
+        summary["worst_ratio"] = min(line["ratio"] for line in rounds)
+        summary["worst_loss_difference"] = max(line["loss"] - line["peer_loss"] for line in rounds)
+        print(f"n = {n}: {summary['ratio']:.1f} times, minimum {summary['worst_ratio']:.1f}", flush=True)
     return summary
 
 
@@ -85,10 +85,10 @@ def main():
     parser.add_argument("--peer", help="an interpreter with evtools-dst 0.27.1")
     parser.add_argument("--write", action="store_true", help="write to the record")
     arguments = parser.parse_args()
-    found = {"n_neighbors": N_NEIGHBORS, "n_features": N_FEATURES, "n_classes": N_CLASSES}
-    found["sizes"] = [compare(n, arguments.peer) for n in arguments.sizes]
+    results = {"n_neighbors": N_NEIGHBORS, "n_features": N_FEATURES, "n_classes": N_CLASSES}
+    results["sizes"] = [compare(n, arguments.peer) for n in arguments.sizes]
     if arguments.write:
-        record.write("peers_eknn", found)
+        record.write("peers_eknn", results)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-"""Methods for `peers.py`, each as a user would call it: the number of clusters, a seed, and else defaults.
+"""Methods of the study, called as by a user: with the number of clusters, a seed, and defaults otherwise.
 
-A clusterer is a function of the data and a seed. It gives labels, and what it says about the objects: labels
-again, probabilities, a credal partition, or masses that have yet to be checked. Packages are imported when they
-are called, so that those which are not installed are only not measured. Of other packages documentation was read,
-never sources.
+A clusterer is a function of the data and a seed. It returns labels and a description of the samples: labels again,
+probabilities, a credal partition, or unchecked masses. Packages are imported in the calls, so methods of missing
+packages are skipped. For other packages, only the documentation was used, not the source code.
 """
 
 from importlib import import_module, metadata
@@ -14,24 +13,28 @@ from sklearn.metrics import pairwise_distances
 
 from benchmarks.common import papers
 from evlearn.belief import FocalSets
-from evlearn.partition import CredalPartition, as_credal
+from evlearn.partition import CredalPartition
+from evlearn.partition.reading import as_credal
 
-SQUARE = 5_000  # the most objects for methods that keep a matrix of all pairs
-PAIRS_FROM, SIMPLE_FROM = 6, 11  # numbers of clusters from which fewer sets carry mass, as our guide advises
-PARTNERS = 100  # for evclust's kevclus, whose default is all pairs; R's recorded runs have as many
-OURS = "evidential-learn"
+SQUARE = 5_000  # maximum number of samples for methods that store a matrix of all pairs
+PAIRS_FROM, SIMPLE_FROM = (
+    6,
+    11,
+)  # minimum numbers of clusters for smaller families of focal sets, as recommended in our guide
+PARTNERS = 100  # for evclust's kevclus, whose default is all pairs; the recorded runs of R use the same number
+LIBRARY = "evidential-learn"
 PEERS = ("hdbscan", "scikit-fuzzy", "evclust", "soft-clustering", "evtools-dst")
 
 
 class Masses(NamedTuple):
-    """Masses as another package gave them, with a membership table of its focal sets."""
+    """Masses from another package, with a membership table of its focal sets."""
 
     values: Any
     sets: Any
 
 
 class Method(NamedTuple):
-    """A method: its package, the call, whether it takes dissimilarities and whether it keeps all of them."""
+    """A method: its package, its call, whether it uses dissimilarities, and whether it stores all of them."""
 
     package: str
     call: Any
@@ -39,25 +42,25 @@ class Method(NamedTuple):
     square: bool = False
 
     def installed(self):
-        """Whether its package is there."""
+        """Return True if the package is installed."""
         try:
             return bool(metadata.version(self.package))
         except metadata.PackageNotFoundError:
             return False
 
 
-def read(said):
-    """A partition if masses are valid, else None and how many are not."""
-    if not isinstance(said, Masses):
-        return as_credal(said), {}
-    values = np.asarray(said.values, dtype=float)
+def to_partition(result):
+    """Return a partition if the masses are valid; otherwise None and the shares of invalid rows."""
+    if not isinstance(result, Masses):
+        return as_credal(result), {}
+    values = np.asarray(result.values, dtype=float)
     rows = np.column_stack([~np.isfinite(values).all(1), (values < -1e-9).any(1), abs(values.sum(1) - 1) > 1e-6])
     if rows.any():
         names = ("rows_not_finite", "rows_negative", "rows_not_one")
         return None, dict(zip(names, map(float, rows.mean(axis=0)), strict=True)) | {"smallest_mass": values.min()}
-    family = FocalSets.from_membership(said.sets)
+    family = FocalSets.from_membership(result.sets)
     masses = np.zeros((len(values), len(family)))
-    masses[:, family.positions(said.sets)] = np.maximum(values, 0)
+    masses[:, family.positions(result.sets)] = np.maximum(values, 0)
     return CredalPartition(masses / masses.sum(axis=1, keepdims=True), family), {}
 
 
@@ -66,28 +69,28 @@ def kind_of_sets(data):
 
 
 def rows_or_pairs(data):
-    """What methods that take both are given: attributes, or dissimilarities."""
+    """Return the features or the dissimilarities, with the metric."""
     return (data.X, "euclidean") if data.D is None else (data.D, "precomputed")
 
 
-def ours(name, room="cluster", sets=False, relational=False, square=False):
-    """An estimator of ours; `sets`: its focal sets are chosen for the number of clusters."""
+def library_method(name, package="cluster", sets=False, relational=False, square=False):
+    """Return an estimator of this library; with `sets`, its focal sets depend on the number of clusters."""
 
     def call(data, seed):
         X, metric = rows_or_pairs(data)
         options = {"random_state": seed}
-        if name != "EKNNClus":  # which finds the number of clusters
+        if name != "EKNNClus":  # which estimates the number of clusters
             options["n_clusters"] = data.n_clusters
         if sets:
             options["focal_sets"] = kind_of_sets(data)
         if relational:
             options["metric"] = metric
-        # The comparison is one at the parameters of the papers; that of our defaults is `answers.py`.
-        make = getattr(papers, name, None) or getattr(import_module(f"evlearn.{room}"), name)
+        # This study uses the parameters of the papers; `answers` compares our defaults.
+        make = getattr(papers, name, None) or getattr(import_module(f"evlearn.{package}"), name)
         model = make(**options).fit(X)
         return model.labels_, model.credal_partition_
 
-    return Method(OURS, call, relational, square)
+    return Method(LIBRARY, call, relational, square)
 
 
 def k_means(data, seed):
@@ -108,7 +111,7 @@ def most_probable(probabilities):
 
 
 def hdbscan(data, seed):
-    """With clusters of two objects in a hundred at the least; the default, five objects, gives very many."""
+    """Return clusters of at least 2 % of the samples; the default of 5 samples results in too many clusters."""
     X, metric = rows_or_pairs(data)
     smallest = max(5, len(data.y) // 50)
     model = import_module("hdbscan").HDBSCAN(min_cluster_size=smallest, metric=metric, core_dist_n_jobs=1)
@@ -122,16 +125,16 @@ def fuzzy_c_means(data, seed):
 
 
 def evclust(name, relational=False):
-    """A function of evclust, which draws from NumPy's common generator."""
+    """Return a function of evclust, which uses NumPy's global random generator."""
 
     def call(data, seed):
         np.random.seed(seed)  # noqa: NPY002
-        given, options = data.X, {"type": kind_of_sets(data)}
+        values, options = data.X, {"type": kind_of_sets(data)}
         if name == "kevclus":
-            given, options = None, {"D": data.D} if data.X is None else {"x": data.X, "k": partners(data)}
+            values, options = None, {"D": data.D} if data.X is None else {"x": data.X, "k": partners(data)}
         elif relational:
-            given = pairwise_distances(data.X) if data.D is None else data.D
-        rows = () if given is None else (given,)
+            values = pairwise_distances(data.X) if data.D is None else data.D
+        rows = () if values is None else (values,)
         result = getattr(import_module(f"evclust.{name}"), name)(*rows, c=data.n_clusters, disp=False, **options)
         masses = Masses(np.asarray(result["mass"], dtype=float), np.asarray(result["F"]) > 0)
         return np.asarray(result["y_pl"]).astype(int), masses
@@ -144,7 +147,7 @@ def partners(data):
 
 
 def soft_ecm(data, seed):
-    """Singletons, and the empty set in the last column."""
+    """Return masses on singletons, with the empty set in the last column."""
     np.random.seed(seed)  # noqa: NPY002
     model = import_module("soft_clustering").ECM(data.n_clusters)
     model.fit(data.X)
@@ -153,7 +156,7 @@ def soft_ecm(data, seed):
 
 
 def soft_evclus(data, seed):
-    """Singletons, and the frame in the last column."""
+    """Return masses on singletons, with the frame in the last column."""
     X, metric = rows_or_pairs(data)
     model = import_module("soft_clustering").EVCLUS(data.n_clusters, metric=metric, random_state=seed)
     model.fit(X)
@@ -162,7 +165,7 @@ def soft_evclus(data, seed):
 
 
 def soft(name):
-    """A fuzzy method of soft-clustering."""
+    """Return a fuzzy method of soft-clustering."""
 
     def call(data, seed):
         model = getattr(import_module("soft_clustering"), name)(random_state=seed)
@@ -178,15 +181,15 @@ def soft_rough_k_means(data, seed):
 
 
 CLUSTERERS = {
-    "ECM": ours("ECM", sets=True),
-    "CCM": ours("CCM"),
-    "BPEC": ours("BPEC", sets=True),
-    "EVCLUS": ours("EVCLUS", relational=True),
-    "NNEVCLUS": ours("NNEVCLUS", "neural", relational=True),
-    "EKNNClus": ours("EKNNClus", relational=True),
-    "BootClus": ours("BootClus"),
-    "RECM": ours("RECM", sets=True, relational=True, square=True),
-    "ECMdd": ours("ECMdd", sets=True, relational=True, square=True),
+    "ECM": library_method("ECM", sets=True),
+    "CCM": library_method("CCM"),
+    "BPEC": library_method("BPEC", sets=True),
+    "EVCLUS": library_method("EVCLUS", relational=True),
+    "NNEVCLUS": library_method("NNEVCLUS", "neural", relational=True),
+    "EKNNClus": library_method("EKNNClus", relational=True),
+    "BootClus": library_method("BootClus"),
+    "RECM": library_method("RECM", sets=True, relational=True, square=True),
+    "ECMdd": library_method("ECMdd", sets=True, relational=True, square=True),
     "KMeans": Method("scikit-learn", k_means),
     "GaussianMixture": mixture("GaussianMixture"),
     "BayesianGaussianMixture": mixture("BayesianGaussianMixture"),
@@ -207,7 +210,7 @@ CLUSTERERS = {
 
 
 def classifier(package, module, name, seeded=True):
-    """A classifier with its defaults; the call gives the estimator."""
+    """Return a classifier with its defaults; the call returns the estimator."""
 
     def call(seed):
         options = {"random_state": seed} if seeded else {}
@@ -217,9 +220,9 @@ def classifier(package, module, name, seeded=True):
 
 
 CLASSIFIERS = {
-    "EvidentialKNNClassifier": classifier(OURS, "evlearn.classify", "EvidentialKNNClassifier", seeded=False),
-    "EvidentialNeuralClassifier": classifier(OURS, "evlearn.classify", "EvidentialNeuralClassifier"),
-    "EvidentialRBFClassifier": classifier(OURS, "evlearn.classify", "EvidentialRBFClassifier"),
+    "EvidentialKNNClassifier": classifier(LIBRARY, "evlearn.classify", "EvidentialKNNClassifier", seeded=False),
+    "EvidentialNeuralClassifier": classifier(LIBRARY, "evlearn.classify", "EvidentialNeuralClassifier"),
+    "EvidentialRBFClassifier": classifier(LIBRARY, "evlearn.classify", "EvidentialRBFClassifier"),
     "evtools EkNN": classifier("evtools-dst", "evtools.classifiers", "EkNN", seeded=False),
     "evtools ENN": classifier("evtools-dst", "evtools.classifiers", "ENN"),
     "KNeighborsClassifier": classifier("scikit-learn", "sklearn.neighbors", "KNeighborsClassifier", seeded=False),

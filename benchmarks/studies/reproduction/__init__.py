@@ -1,1 +1,1 @@
-"""Published numbers beside ours."""
+"""Comparison of published numbers with ours."""

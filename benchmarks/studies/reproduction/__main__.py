@@ -1,4 +1,4 @@
-"""``python -m benchmarks.studies.reproduction``: see `study`."""
+"""Command ``python -m benchmarks.studies.reproduction``; see `study`."""
 
 from benchmarks.studies.reproduction.study import main
 

@@ -1,10 +1,10 @@
-"""Whether the intervals of BootClus are calibrated: Tables 2 to 4 of Denoeux (2020).
+"""Calibration of the intervals of BootClus: Tables 2 to 4 of Denoeux (2020).
 
 ``python -m benchmarks.studies.reproduction.coverage [--datasets 100] [--bootstrap 1000] [--jobs 2]``
 
-Data drawn from three mixtures, four assumed models, two levels of confidence; coverage and length of the bootstrap
-intervals (CI) and of belief and plausibility (BelPl), each beside the published one. A quarter of an hour or so on
-two cores. It writes results/reproduction_coverage.json.
+Data drawn from 3 mixtures, 4 assumed models and 2 confidence levels; coverage and length of the bootstrap
+intervals (CI) and of belief and plausibility (BelPl), compared with the published values. It takes about 15
+minutes on 2 cores, and writes results/reproduction_coverage.json.
 """
 
 import csv
@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 
 from benchmarks.common import command_line, record, reference
 from evlearn.belief import FocalSets
-from evlearn.cluster.model_based.bootclus import masses_from_intervals, on_single_clusters
+from evlearn.cluster.model_based.bootclus import masses_from_intervals, masses_of_probabilities
 from evlearn.cluster.model_based.intervals import percentile_intervals
 from evlearn.datasets import make_gaussian_mixture, same_cluster_probability
 from evlearn.mixture import ParsimoniousGaussianMixture
@@ -31,16 +31,16 @@ LEVELS = (0.9, 0.95)
 
 
 def measure(number, seed, n_bootstrap, assumed=ASSUMED, **settings):
-    """Coverage and length of both kinds of interval on one data set, for assumed models and all levels.
+    """Return coverage and length of both kinds of interval on one data set, for assumed models and all levels.
 
-    `assumed` has the covariance models by name, and `settings` are those of the mixture. Last in a row is the
-    model that was chosen.
+    `assumed` contains the covariance models by name, and `settings` those of the mixture. The last item of a row
+    is the selected model.
     """
     X, _, posterior = make_gaussian_mixture(number, 300, random_state=seed)
     sets, pairs = FocalSets.pairs(3, include_omega=False), np.column_stack(np.triu_indices(300, k=1))
     truth = same_cluster_probability(posterior, pairs)
     rows = []
-    # What BootClus.fit does, with one bootstrap for both levels.
+    # Repeats BootClus.fit with one bootstrap for both levels.
     for name, models in assumed.items():
         mixture = ParsimoniousGaussianMixture(
             3, covariance_models=models, variance_floor=0, random_state=seed, **settings
@@ -48,18 +48,21 @@ def measure(number, seed, n_bootstrap, assumed=ASSUMED, **settings):
         _, probabilities = bootstrap(mixture, X, n_bootstrap, np.random.RandomState(seed))
         for level in LEVELS:
             bounds = percentile_intervals(probabilities, probabilities, pairs, level)
-            start = on_single_clusters(mixture.predict_proba(X), sets)
+            start = masses_of_probabilities(mixture.predict_proba(X), sets)
             masses = masses_from_intervals(pairs, *bounds, start, sets).state.masses
-            same = CredalPartition(masses, sets).relational(pairs)
-            for kind, (low, high) in (("CI", bounds), ("BelPl", (same.same, same.plausibility_same))):
-                inside = float(((low <= truth) & (truth <= high)).mean())
+            pairwise = CredalPartition(masses, sets).relational(pairs)
+            for kind, (low, high) in (
+                ("CI", bounds),
+                ("BelPl", (pairwise.same_cluster, pairwise.plausibility_same)),
+            ):
+                covered = float(((low <= truth) & (truth <= high)).mean())
                 length = float((high - low).mean())
-                rows.append((TRUE[number], level, name, kind, inside, length, mixture.model_))
+                rows.append((TRUE[number], level, name, kind, covered, length, mixture.model_))
     return rows
 
 
 def coverage(n_datasets, n_bootstrap, n_jobs):
-    """Means over data sets, each beside the published one."""
+    """Return means over data sets with the published values."""
     start = time.process_time()
     tasks = [(number, seed) for number in TRUE for seed in range(n_datasets)]
     rows = Parallel(n_jobs=n_jobs, verbose=1)(delayed(measure)(*task, n_bootstrap) for task in tasks)
@@ -90,7 +93,7 @@ def coverage(n_datasets, n_bootstrap, n_jobs):
 
 
 def read_published():
-    """The cells of Tables 2 to 4."""
+    """Return the cells of Tables 2 to 4."""
     published = {}
     for number in (2, 3, 4):
         path = reference.results("seed_tables", f"bootclus_table{number:02}.csv")
@@ -103,20 +106,20 @@ def read_published():
 
 
 def show_coverage(cells):
-    """Print the cells, and how many are within 0.03 of the published ones."""
+    """Print the cells, and the number of those within 0.03 of the published ones."""
     print("true level assumed interval   coverage published   length published")
-    near = compared = 0
+    n_within = n_compared = 0
     for cell in cells:
         paper, length = cell["coverage_published"], cell["length_published"]
-        near += paper is not None and abs(cell["coverage"] - paper) <= 0.03
-        compared += paper is not None
+        n_within += paper is not None and abs(cell["coverage"] - paper) <= 0.03
+        n_compared += paper is not None
         mark = "" if paper is None or abs(cell["coverage"] - paper) <= 0.03 else "  <- off"
         print(
             f"{cell['true_model']:>4} {cell['confidence']:.2f}  {cell['assumed_model']:>5}  {cell['interval']:>5}"
             f"     {cell['coverage']:.3f} ({cell['coverage_std']:.3f}) {paper}"
             f"      {cell['length']:.3f} {length}{mark}"
         )
-    print(f"{near} of {compared} cells of coverage within 0.03")
+    print(f"{n_within} of {n_compared} cells of coverage within 0.03")
 
 
 def main():

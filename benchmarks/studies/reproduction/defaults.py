@@ -1,12 +1,12 @@
-"""Published numbers beside what the library gives with its defaults.
+"""Published numbers compared with the results of the library with default parameters.
 
 ``python -m benchmarks.studies.reproduction.defaults [TABLE ...] [--write]`` writes
-results/reproduction_defaults.json, in some ten minutes.
+results/reproduction_defaults.json in some 10 minutes.
 
-The other studies take the settings of the papers, or those with which the papers' numbers come out. Here every
-method has its defaults: only the number of clusters, neighbours or prototypes is given, what a table varies, and a
-seed. Attributes are standardised or raw as in the other studies. Tables of combinations by hand have no settings,
-and Tables 2 to 4 of Bootclus (coverage) and the figures were not run again.
+The other studies use the settings of the papers, or those that reproduce their numbers. Here each method has its
+defaults: only the number of clusters, neighbors or prototypes, the varied parameter of a table, and a seed are
+given. Features are standardized or raw as in the other studies. Tables of combinations without an estimator have
+no settings, and Tables 2 to 4 of Bootclus (coverage) and the figures are excluded.
 """
 
 import warnings
@@ -20,8 +20,8 @@ from benchmarks.common import command_line, reference
 from benchmarks.common.cells import cell, published
 from benchmarks.studies.reproduction import bootclus, figures, kcevclus, nnevclus, slides
 from benchmarks.studies.reproduction.nnevclus import ABSENT, ARI
-from benchmarks.studies.reproduction.nnevclus_methods import load, read
-from evlearn.cluster import BPEC, CCM, ECM, EVCLUS, RECM, BootClus, ECMdd, delta_bel
+from benchmarks.studies.reproduction.nnevclus_methods import load, read_data
+from evlearn.cluster import BPEC, CCM, ECM, EVCLUS, RECM, BootClus, ECMdd, Quantile, belief_peaks
 from evlearn.constraints import PairwiseConstraints
 from evlearn.neural import NNEVCLUS
 
@@ -38,34 +38,34 @@ METHODS = {
     "BPEC": BPEC,
     "Bootclus": BootClus,
 }
-RUNS = 3  # with constraints drawn anew
+RUNS = 3  # number of draws of constraints
 
 
 def table_1():
-    """NN-EVCLUS, Table 1: the butterfly."""
+    """Return the cells of NN-EVCLUS, Table 1: the butterfly."""
     model = EVCLUS(2, random_state=0).fit(reference.read_table("butterfly"))
     return nnevclus.cells_of_butterfly(model, "")
 
 
 def table_3():
-    """NN-EVCLUS, Table 3: eleven methods on ten data sets."""
+    """Return the cells of NN-EVCLUS, Table 3: 11 methods on 10 data sets."""
     cells = []
     for row in published("nnevclus_table03"):
         if row["ari"] and row["dataset"] not in ABSENT:
             data = load(row["dataset"])
-            X = data.scaled("raw" if row["method"] == "Bootclus" else "standardised")
+            X = data.scaled("raw" if row["method"] == "Bootclus" else "standardized")
             ari = adjusted_rand_score(data.y, fitted(row["method"], X, data.n_clusters).labels_)
             cells.append(cell("NN-EVCLUS, Table 3", row["dataset"], row["method"], float(row["ari"]), ari, ARI))
     return cells
 
 
-def fitted(method, X, n_clusters, **given):
-    """A method with its defaults; those with belief peaks start from them."""
-    given |= {"medoids": "weighted"} if method == "wECMdd" else {}
-    model = METHODS[method.removesuffix("-bp")](n_clusters, random_state=0, **given)
+def fitted(method, X, n_clusters, **options):
+    """Fit a method with its defaults; methods with belief peaks start from them."""
+    options |= {"medoids": "weighted"} if method == "wECMdd" else {}
+    model = METHODS[method.removesuffix("-bp")](n_clusters, random_state=0, **options)
     if not method.endswith("-bp"):
         return model.fit(X)
-    peaks = delta_bel(X).peaks(n_peaks=n_clusters)
+    peaks = belief_peaks(X).peaks(n_peaks=n_clusters)
     if isinstance(model, NNEVCLUS):
         labels = np.full(len(X), -1)
         labels[peaks] = np.arange(n_clusters)
@@ -74,7 +74,7 @@ def fitted(method, X, n_clusters, **given):
 
 
 def table_6():
-    """NN-EVCLUS, Table 6: Protein."""
+    """Return the cells of NN-EVCLUS, Table 6: Protein."""
     D, y = figures.load()["protein"]
     return [
         cell(
@@ -90,28 +90,32 @@ def table_6():
 
 
 def constraints():
-    """k-CEVCLUS, Tables 2 and 3: what the row varies is given."""
+    """Return the cells of k-CEVCLUS, Tables 2 and 3, with the varied parameter of each row."""
     data, cells = kcevclus.load_small(), []
     for number in (2, 3):
         for row in published(f"kcevclus_table0{number}"):
             X, y = data[row["dataset"]]
-            varied = {"xi": float(row["xi"])} if number == 2 else {"d0_quantile": float(row["d0_quantile"])}
-            asked = {"n_constraints": int(row["nb_constraints"]), "xi": 0.5, "quantile": 0.9}
-            asked |= {"xi": varied["xi"]} if number == 2 else {"quantile": varied["d0_quantile"]}
-            runs = [with_constraints(X, y, asked["n_constraints"], seed, varied) for seed in range(RUNS)]
-            cells += kcevclus.cells_of(number, row, asked, np.array(runs))
+            settings = {"n_constraints": int(row["nb_constraints"]), "xi": 0.5, "quantile": 0.9}
+            if number == 2:
+                settings["xi"] = float(row["xi"])
+                varied = {"constraint_weight": settings["xi"]}
+            else:
+                settings["quantile"] = float(row["d0_quantile"])
+                varied = {"d0": Quantile(settings["quantile"])}
+            runs = [with_constraints(X, y, settings["n_constraints"], seed, varied) for seed in range(RUNS)]
+            cells += kcevclus.cells_of(number, row, settings, np.array(runs))
     return cells
 
 
 def with_constraints(X, y, n_constraints, seed, varied):
-    """ARI and nonspecificity of a fit with constraints."""
+    """Return the ARI and nonspecificity of a fit with constraints."""
     pairs = PairwiseConstraints.sample(y, n_constraints, random_state=seed)
     model = EVCLUS(len(np.unique(y)), random_state=seed, **varied).fit(X, constraints=pairs)
     return adjusted_rand_score(y, model.labels_), model.credal_partition_.nonspecificity()
 
 
 def confusions():
-    """Bootclus, Tables 5 to 8 and 10 to 12: Iris and Diabetes."""
+    """Return the cells of Bootclus, Tables 5 to 8 and 10 to 12: Iris and Diabetes."""
     table = pd.read_csv(reference.data("iris.csv"))
     irises = table.iloc[:, :4].to_numpy(), np.array(bootclus.IRIS)[table["y"] - 1]
     patients = bootclus.load_diabetes()
@@ -124,22 +128,24 @@ def confusions():
         for number, kind, tolerance in zip(numbers, (BootClus, ECM, EVCLUS), (3, 1, 5), strict=True):
             rows = X if kind is BootClus or number == 7 else scaled
             partition = kind(3, random_state=0).fit(rows).credal_partition_
-            named = figures.name_clusters(partition, y)
-            cells += bootclus.confusion_cells(number, y, classes, [named], 0 if number == 11 else tolerance, "")
+            named_partition = figures.name_clusters(partition, y)
+            cells += bootclus.confusion_cells(
+                number, y, classes, [named_partition], 0 if number == 11 else tolerance, ""
+            )
     return cells
 
 
 def lectures():
-    """The classifiers and clusterings of the lectures."""
+    """Return the cells of the classifiers and clusterings of the lectures."""
     cells = [*slides.ionosphere(), *slides.glass(RUNS, {}), *slides.vowel(1, {})]
     D, y = figures.load()["protein"]
     errors = figures.n_errors(y, EVCLUS(4, metric="precomputed", random_state=0).fit(D).labels_)
     cells.append(cell(f"{slides.CLUSTERING}, Protein", "EVCLUS", "errors", 2, errors, 0))
-    X = read("fourclass")[0]
-    vague = [ECM(c, random_state=0).fit(X).credal_partition_.nonspecificity() for c in range(2, 7)]
-    least = 2 + int(np.argmin(vague))
-    where = f"{slides.CLUSTERING}, number of clusters"
-    return [*cells, cell(where, "fourclass, ECM", "least nonspecific", 4, least, 0)]
+    X = read_data("fourclass")[0]
+    values = [ECM(c, random_state=0).fit(X).credal_partition_.nonspecificity() for c in range(2, 7)]
+    best_number = 2 + int(np.argmin(values))
+    location = f"{slides.CLUSTERING}, number of clusters"
+    return [*cells, cell(location, "fourclass, ECM", "least nonspecific", 4, best_number, 0)]
 
 
 TABLES = {

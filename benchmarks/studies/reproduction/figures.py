@@ -1,18 +1,19 @@
-"""The butterfly, fourclass and Protein figures of the source documents, drawn from the folder of references.
+"""Butterfly, fourclass and Protein figures of the sources, drawn from data in the reference folder.
 
 Run it with ``python -m benchmarks.studies.reproduction.figures FOLDER``. It writes PNG files into the folder, and
-prints for each what the source says about it and what was counted in ours. Figures of data that are shipped or
-generated are in the gallery (``examples/papers``).
+prints the statement of the source about each figure and the counts in ours. Figures of shipped or generated data
+are in the gallery (``examples/papers``).
 
-What the sources leave open, and how it was settled:
+Details that the sources leave open, and our choices:
 
-- Butterfly: d0 is 11, with which the published table comes out.
-- Fourclass: the paper samples 100 partners for each object, which is itself sampled by about 100 others. Our
+- Butterfly: d0 is 11, which reproduces the published table.
+- Fourclass: the paper samples 100 partners for each sample, which is itself a partner of about 100 others. Our
   ``n_partners`` counts both, so it is 200.
 - Protein: focal sets are single clusters and Omega, and d0 is the largest dissimilarity, as in Table 5. The plane
-  is that of classical scaling; the slide does not tell how its plane was made.
-- Protein by RECM: Table 5 gives delta^2 as the largest dissimilarity. With that our partition is poor, with or
-  without squares. The picture has delta as the largest dissimilarity, and dissimilarities that are squared.
+  is that of classical scaling; the slide does not describe its projection.
+- Protein by RECM: according to Table 5, delta^2 is the largest dissimilarity. With that value our partition is
+  poor, with or without squares. In our figure, delta is the largest dissimilarity, and dissimilarities are
+  squared.
 """
 
 import warnings
@@ -26,10 +27,10 @@ from sklearn.metrics import adjusted_rand_score, confusion_matrix
 
 from benchmarks.common import command_line, reference
 from benchmarks.common.papers import ECM, RECM
-from evlearn.cluster import EVCLUS
+from evlearn.cluster import EVCLUS, Quantile
 from evlearn.plotting import (
+    BeliefPeaksDisplay,
     CredalPartitionDisplay,
-    DeltaBelDisplay,
     DominanceDisplay,
     DoubtDisplay,
     MassesDisplay,
@@ -37,7 +38,7 @@ from evlearn.plotting import (
     ShepardDisplay,
 )
 
-# What the source says about each figure. "nnevclus" is the NN-EVCLUS paper, "slides" the lecture of 2017.
+# Statements of the sources about each figure. "nnevclus" is the NN-EVCLUS paper, "slides" the lecture of 2017.
 SOURCES = {
     "butterfly_partition": "nnevclus, Example 2: lower approximations {7, ..., 11} and {1, ..., 5}, upper ones "
     "with object 6, and object 12 an outlier",
@@ -50,7 +51,7 @@ SOURCES = {
     "fourclass_shepard": "nnevclus, Figure 3b: degrees of conflict against transformed dissimilarities",
     "fourclass_delta_bel": "nnevclus, Figure 7: 'The four cluster centers correspond to the four points in the "
     "upper-right corner of the graph'",
-    "fourclass_ecm": "slides, 4-class data set by ECM; nothing more is said",
+    "fourclass_ecm": "slides, 4-class data set by ECM; without further details",
     "protein_partition": "slides: 'Ground truth: 4 classes of globins. Only 2 errors.' nnevclus, Table 6: "
     "ARI 0.989",
     "protein_shepard": "no figure of the sources",
@@ -62,15 +63,15 @@ SOURCES = {
 
 
 class Picture(NamedTuple):
-    """A display that was drawn, and what was counted in it."""
+    """A display with its counts."""
 
     name: str
     display: Any
-    counted: str
+    counts: str
 
 
 def load():
-    """The three data sets: name -> (attributes or dissimilarities, true classes)."""
+    """Return the 3 data sets: name -> (features or dissimilarities, true classes)."""
     butterfly = reference.read_table("butterfly")
     fourclass = reference.read_table("fourclass")
     labels = reference.read_table("protein_labels", dtype=str)
@@ -84,7 +85,7 @@ def load():
 
 
 def draw_all():
-    """All pictures, one after another; a figure is open until the caller closes it."""
+    """Yield all pictures; the caller must close the figures."""
     data = load()
     yield from draw_butterfly(data["butterfly"][0])
     yield from draw_fourclass(*data["fourclass"])
@@ -99,13 +100,13 @@ def draw_butterfly(X):
     torn, outliers = names[candidates.all(axis=1)], names[~candidates.any(axis=1)]
     display = CredalPartitionDisplay.from_partition(partition, X, rule="max_mass")
     display.ax_.set_title("Butterfly by EVCLUS")
-    who = f"torn is object {', '.join(torn)}, outlier is object {', '.join(outliers)}"
-    yield Picture("butterfly_partition", display, f"{kinds(partition)}; {who}")
+    exceptions = f"torn: sample {', '.join(torn)}, outlier: sample {', '.join(outliers)}"
+    yield Picture("butterfly_partition", display, f"{kinds(partition)}; {exceptions}")
 
     display = MassesDisplay.from_partition(partition)
     display.ax_.set_title("Butterfly: masses")
-    counted = f"m6(Omega) = {partition.masses[5, -1]:.2f}, m12(empty) = {partition.masses[11, 0]:.2f}"
-    yield Picture("butterfly_masses", display, counted)
+    counts = f"m6(Omega) = {partition.masses[5, -1]:.2f}, m12(empty) = {partition.masses[11, 0]:.2f}"
+    yield Picture("butterfly_masses", display, counts)
 
     display = ShepardDisplay.from_estimator(model)
     display.ax_.set_title("Butterfly: Shepard diagram")
@@ -127,7 +128,7 @@ def draw_fourclass(X, y):
     display.ax_.set_title("Fourclass: Shepard diagram")
     yield Picture("fourclass_shepard", display, correlation(display))
 
-    display = DeltaBelDisplay.from_data(X, n_neighbors=50, q=0.9)
+    display = BeliefPeaksDisplay.from_data(X, n_neighbors=50, q=0.9)
     display.ax_.set_title("Fourclass: δ-Bel")
     classes = ", ".join(map(str, np.sort(y[display.peaks])))
     yield Picture("fourclass_delta_bel", display, f"{len(display.peaks)} peaks, in classes {classes}")
@@ -176,10 +177,12 @@ def draw_protein_dominance(D, y, evclus):
     display = DominanceDisplay.from_partitions(partitions, y)
     display.ax_.set_title("Protein: consistency against nonspecificity")
     indices = zip(display.names, display.consistencies, display.nonspecificities, strict=True)
-    counted = "; ".join(f"{name}: CI {consistency:.2f}, NS {open_:.2f}" for name, consistency, open_ in indices)
-    scores = [adjusted_rand_score(y, one.labels_) for one in (recm, literal)]
-    counted += f"; ARI of RECM {scores[0]:.3f}, with the delta of Table 5 {scores[1]:.3f}"
-    return Picture("protein_dominance", display, counted)
+    counts = "; ".join(
+        f"{name}: CI {consistency:.2f}, NS {nonspecificity:.2f}" for name, consistency, nonspecificity in indices
+    )
+    scores = [adjusted_rand_score(y, model.labels_) for model in (recm, literal)]
+    counts += f"; ARI of RECM {scores[0]:.3f}, with the delta of Table 5 {scores[1]:.3f}"
+    return Picture("protein_dominance", display, counts)
 
 
 def fit_butterfly(X):
@@ -189,7 +192,7 @@ def fit_butterfly(X):
 def fit_fourclass(X):
     settings = {
         "focal_sets": "pairs",
-        "d0_quantile": 0.9,
+        "d0": Quantile(0.9),
         "n_partners": 200,
         "loss": "mse",
         "init": "random",
@@ -199,20 +202,20 @@ def fit_fourclass(X):
 
 
 def fit_protein(D):
-    # One object is nearly as plausible in two clusters: only a tight fit of several starts agrees to that object.
+    # One sample is nearly as plausible in 2 clusters; only a tight fit with several starts finds the correct one.
     settings = {"metric": "precomputed", "d0": D.max(), "n_init": 5, "tol": 1e-9, "max_iter": 20_000}
     return EVCLUS(4, **settings, random_state=0).fit(D)
 
 
 def fit_protein_recm(D, delta, *, squared_input=False):
     settings = {"metric": "precomputed", "squared_input": squared_input, "n_init": 5, "random_state": 0}
-    with warnings.catch_warnings():  # about dissimilarities that are no distances, which these are known to be
+    with warnings.catch_warnings():  # the dissimilarities are known to be nonmetric
         warnings.simplefilter("ignore")
         return RECM(4, focal_sets="simple", delta=delta, **settings).fit(D)
 
 
 def classical_scaling(D):
-    """The plane whose inner products are nearest to those that the dissimilarities imply (Torgerson)."""
+    """Return coordinates in the plane of classical scaling (Torgerson)."""
     squares = D**2
     products = -0.5 * (squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean())
     values, vectors = np.linalg.eigh(products)
@@ -220,24 +223,24 @@ def classical_scaling(D):
 
 
 def name_clusters(partition, y):
-    """The partition with the names of the classes that its clusters match best."""
+    """Return the partition with clusters named after the classes that match best."""
     classes, codes = np.unique(y, return_inverse=True)
     order = linear_sum_assignment(-confusion_matrix(codes, partition.to_hard()))[1]
     return partition.permute_clusters(order).rename(cluster_names=[str(name) for name in classes])
 
 
 def n_errors(y, labels):
-    """Objects outside the class of their cluster, when clusters and classes are matched as well as can be."""
+    """Return the number of errors after an optimal matching of clusters and classes."""
     table = confusion_matrix(np.unique(y, return_inverse=True)[1], labels)
     return int(table.sum() - table[linear_sum_assignment(-table)].sum())
 
 
 def kinds(partition):
-    """How many objects are sure, torn and outliers, in words."""
-    lower, sizes = partition.lower_approximation(), partition.to_rough().sum(axis=1)
-    each = ", ".join(map(str, lower.sum(axis=0)))
+    """Return the numbers of sure and torn samples and outliers as text."""
+    lower, sizes = partition.to_rough(kind="lower"), partition.to_rough().sum(axis=1)
+    cluster_counts = ", ".join(map(str, lower.sum(axis=0)))
     n_torn, n_outliers = (sizes > 1).sum(), (sizes == 0).sum()
-    return f"{lower.sum()} in lower approximations ({each}), torn: {n_torn}, outliers: {n_outliers}"
+    return f"{lower.sum()} in lower approximations ({cluster_counts}), torn: {n_torn}, outliers: {n_outliers}"
 
 
 def correlation(display):
@@ -246,20 +249,20 @@ def correlation(display):
 
 
 def wide_axes():
-    """Axes with room for a legend beside them."""
+    """Return axes with space for a legend."""
     return plt.subplots(figsize=(8, 5.4), layout="compressed")[1]
 
 
 def main():
     parser = command_line.parser(__doc__)
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where to write the PNG files")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder for the PNG files")
     arguments = parser.parse_args()
     plt.switch_backend("Agg")
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    for name, display, counted in draw_all():
+    for name, display, counts in draw_all():
         display.figure_.savefig(arguments.folder / f"{name}.png", dpi=120)
         plt.close(display.figure_)
-        print(f"{name}.png\n  source: {SOURCES[name]}\n  ours:   {counted}")
+        print(f"{name}.png\n  source: {SOURCES[name]}\n  ours:   {counts}")
 
 
 if __name__ == "__main__":

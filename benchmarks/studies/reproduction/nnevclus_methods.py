@@ -1,6 +1,6 @@
-"""Data and methods of Section 4.1 of the NN-EVCLUS paper (Denoeux 2021), as far as they can be had.
+"""Data and methods of Section 4.1 of the NN-EVCLUS paper (Denoeux 2021), if available.
 
-What the paper leaves open is settled as `reproduction_nnevclus.py` says; this module runs nothing.
+For details that the paper leaves open, see `nnevclus.py`.
 """
 
 from typing import NamedTuple
@@ -11,46 +11,47 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from benchmarks.common import reference
 from benchmarks.common.papers import BPEC, CCM, ECM, EVCLUS, BootClus, ECMdd
-from evlearn.cluster.neighbors.belief_peaks import delta_bel
+from evlearn.cluster import FocalFamily, Quantile
+from evlearn.cluster.neighbors.belief_peaks import belief_peaks
 from evlearn.neural import NNEVCLUS
 
 STARTS = 5
 NEIGHBORS = 50
-LARGE = 1000  # objects; from here on fits take seconds
+LARGE = 1000  # number of samples from which fits take seconds
 FEW_SAMPLES = ("Wine", "Heart", "Glass", "Segment")
-SCALES = {"raw": None, "standardised": StandardScaler(), "from 0 to 1": MinMaxScaler()}
+SCALES = {"raw": None, "standardized": StandardScaler(), "from 0 to 1": MinMaxScaler()}
 
 
 class Data(NamedTuple):
-    """Attributes and classes."""
+    """Features and classes."""
 
     X: np.ndarray
     y: np.ndarray
 
     @property
     def n_clusters(self):
-        """The number of classes."""
+        """Number of classes."""
         return len(np.unique(self.y))
 
     def scaled(self, scale):
-        """The attributes in one of `SCALES`."""
+        """Return the features in one of `SCALES`."""
         return self.X if SCALES[scale] is None else SCALES[scale].fit_transform(self.X)
 
 
 def load(name):
-    """A data set of Table 2, prepared as the paper says."""
+    """Return a data set of Table 2, prepared as in the paper."""
     if name == "Ecoli":
         return ecoli()
     if name.startswith("Glass"):
-        X, y = read("glass_uci")
+        X, y = read_data("glass_uci")
         return Data(X if name == "Glass without Id" else np.column_stack([np.arange(len(X)), X]), y)
     if name.startswith("Segment"):
-        X, y = read("segment")
+        X, y = read_data("segment")
         return Data(np.delete(X, [0, 1, 2] if name == "Segment without places" else [2, 3, 4], axis=1), y)
-    return Data(*read({"Heart": "heart_statlog", "S2": "s2_raw"}.get(name, name.lower())))
+    return Data(*read_data({"Heart": "heart_statlog", "S2": "s2_raw"}.get(name, name.lower())))
 
 
-def read(file):
+def read_data(file):
     with reference.data(f"{file}.csv").open() as lines:
         last = next(lines).strip().split(",").index("y")
         table = np.loadtxt(lines, delimiter=",", usecols=range(last + 1))
@@ -58,58 +59,58 @@ def read(file):
 
 
 def ecoli():
-    """The classes cp, im with imU, and pp, told by their sizes, and the five attributes that are not binary."""
-    X, y = read("ecoli")
+    """Return the classes cp, im with imU, and pp, identified by size, with the 5 non-binary features."""
+    X, y = read_data("ecoli")
     by_size = {size: label for label, size in zip(*np.unique(y, return_counts=True), strict=True)}
     cp, im, pp, imu = (by_size[size] for size in (143, 77, 52, 35))
-    kept = np.isin(y, [cp, im, pp, imu])
-    return Data(X[kept][:, [0, 1, 4, 5, 6]], np.where(y == imu, im, y)[kept])
+    mask = np.isin(y, [cp, im, pp, imu])
+    return Data(X[mask][:, [0, 1, 4, 5, 6]], np.where(y == imu, im, y)[mask])
 
 
 class Runs(NamedTuple):
-    """Adjusted Rand indices: of the best of each five, and of all; and what was minimised, of all."""
+    """Adjusted Rand indices of the best of each 5 runs and of all runs, and objectives of all runs."""
 
     best: list
     singles: list
     objectives: list
 
 
-def protocol(name, method, n_fives=None, n_starts=None):
-    """The runs of a cell of Table 3, and its settings in words."""
+def protocol(name, method, n_batches=None, n_starts=None):
+    """Return the runs of a cell of Table 3, and its settings as text."""
     data = load(name)
-    scale, changes = "standardised", {}
+    scale, changes = "standardized", {}
     if name == "Iris" and method in ("EVCLUS", "NN-EV", "NN-EV-bp"):
-        scale, changes = "raw", {"d0_quantile": 0.6}
+        scale, changes = "raw", {"d0": Quantile(0.6)}
     elif method == "Bootclus":
         scale, changes = "raw", {"n_bootstrap": 30} if name in FEW_SAMPLES else {}
-    usual = effort(method, len(data.X))
-    n_fives, n_starts = n_fives or usual[0], n_starts or usual[1]
-    runs = repeat(method, data, scale, n_fives, n_starts, **changes)
-    how = f"{scale} attributes, {words(settings(method, data.n_clusters) | changes)}"
-    return runs, f"{how}; best of {n_starts}" if random_start(method) else how
+    defaults = effort(method, len(data.X))
+    n_batches, n_starts = n_batches or defaults[0], n_starts or defaults[1]
+    runs = repeat(method, data, scale, n_batches, n_starts, **changes)
+    description = f"{scale} attributes, {words(settings(method, data.n_clusters) | changes)}"
+    return runs, f"{description}; best of {n_starts}" if random_start(method) else description
 
 
 def effort(method, n_samples):
-    """How many times the best of how many starts: fewer where a fit takes seconds."""
+    """Return the number of batches, and of starts per batch; there are fewer for slow fits."""
     if n_samples <= LARGE:
         return (3 if method.startswith("NN") else 5), STARTS
     return (1 if method.startswith("NN") else 3), (2 if method == "NN-EV-bp" else STARTS)
 
 
-def repeat(method, data, scale, n_fives, n_starts=STARTS, **changes):
-    """Fits from several seeds; methods without chance are fitted once."""
+def repeat(method, data, scale, n_batches, n_starts=STARTS, **changes):
+    """Return fits with several seeds; deterministic methods are fitted once."""
     X = data.scaled(scale)
     if not random_start(method):
-        n_fives = n_starts = 1
+        n_batches = n_starts = 1
     best, singles, objectives = [], [], []
-    for five in range(n_fives):
-        found = []
+    for batch in range(n_batches):
+        results = []
         for start in range(n_starts):
-            model = fit(method, X, data.n_clusters, 100 * five + start, **changes)
-            found.append((getattr(model, "objective_", 0.0), adjusted_rand_score(data.y, model.labels_)))
-        best.append(min(found)[1])
-        singles += [ari for _, ari in found]
-        objectives += [objective for objective, _ in found]
+            model = fit(method, X, data.n_clusters, 100 * batch + start, **changes)
+            results.append((getattr(model, "objective_", 0.0), adjusted_rand_score(data.y, model.labels_)))
+        best.append(min(results)[1])
+        singles += [ari for _, ari in results]
+        objectives += [objective for objective, _ in results]
     return Runs(best, singles, objectives)
 
 
@@ -118,17 +119,17 @@ def random_start(method):
 
 
 def settings(method, n_clusters):
-    """The parameters of a method: Section 4.1 of the paper."""
+    """Return the parameters of a method: Section 4.1 of the paper."""
     two_steps = "pairs" if n_clusters <= 3 else "neighbor_pairs"
     pairs = "pairs" if n_clusters < 5 else "simple"
     quantile = 0.9 if n_clusters < 5 else 0.5 if n_clusters < 10 else 0.2 if n_clusters < 20 else 0.1
-    evclus = {"focal_sets": pairs, "d0_quantile": quantile, "init": "random"}
-    ecm = {"focal_sets": two_steps, "include_omega": False, "delta": 5}
+    evclus = {"focal_sets": pairs, "d0": Quantile(quantile), "init": "random"}
+    ecm = {"focal_sets": FocalFamily(two_steps, include_omega=False), "delta": 5}
     medoids = {"metric": "sqeuclidean", "focal_sets": "simple", "delta": 5, "init": "random"}
     return {
         "EVCLUS": evclus,
-        "NN-EV": {**evclus, "guide": None},
-        "NN-EV-bp": {**evclus, "guide": None, "label_weight": 0.5},
+        "NN-EV": {**evclus, "init": ("random", None)},
+        "NN-EV-bp": {**evclus, "init": ("random", None), "label_weight": 0.5},
         "ECM": {**ecm, "init": "random"},
         "ECM-bp": ecm,
         "CCM": {"delta": 5, "init": "random"},
@@ -141,13 +142,13 @@ def settings(method, n_clusters):
 
 
 def fit(method, X, n_clusters, seed, **changes):
-    """A method of Table 3, fitted."""
+    """Fit a method of Table 3."""
     kinds = {"EVCLUS": EVCLUS, "NN-EV": NNEVCLUS, "ECM": ECM, "CCM": CCM, "sECMdd": ECMdd, "wECMdd": ECMdd}
     kind = (kinds | {"BPEC": BPEC, "Bootclus": BootClus})[method.removesuffix("-bp")]
     model = kind(n_clusters, **(settings(method, n_clusters) | changes), random_state=seed)
     if not method.endswith("-bp"):
         return model.fit(X)
-    peaks = delta_bel(X, n_neighbors=NEIGHBORS, q=0.9).peaks(n_peaks=n_clusters)
+    peaks = belief_peaks(X, n_neighbors=NEIGHBORS, q=0.9).peaks(n_peaks=n_clusters)
     if kind is not NNEVCLUS:
         return model.set_params(init=X[peaks]).fit(X)
     labels = np.full(len(X), -1)
@@ -156,5 +157,5 @@ def fit(method, X, n_clusters, seed, **changes):
 
 
 def words(parameters):
-    """Parameters as one would type them."""
+    """Return the parameters as code."""
     return ", ".join(f"{name}={value!r}" for name, value in parameters.items())

@@ -1,11 +1,11 @@
-"""Published numbers beside ours: runs the studies, writes their results and says how many agree.
+"""Comparison of published numbers with ours: runs the parts, writes their results and prints the agreement.
 
 ``python -m benchmarks.studies.reproduction [--quick] [PART ...]``
 
-The parts are nnevclus, kcevclus, bootclus and slides, each in a module beside this one; all of them unless some
-are named. Each writes ``results/reproduction_PART.json``. With ``--quick`` they make a few cells and runs only,
-and write nothing. Published tables come with the repository, and data from where `benchmarks.common.reference`
-says; cells whose data are not there are left out.
+The parts are nnevclus, kcevclus, bootclus and slides, each in a separate module (default: all). Each writes
+``results/reproduction_PART.json``. With ``--quick``, only a few cells and runs are computed, and nothing is
+written. Published tables come with the repository; for other data see `benchmarks.common.reference`. Cells without
+data are skipped.
 """
 
 import importlib
@@ -15,34 +15,37 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from benchmarks.common import command_line, record
-from benchmarks.common.cells import LEFT_OUT
+from benchmarks.common.cells import MISSING_DATA
 
 PARTS = ("nnevclus", "kcevclus", "bootclus", "slides")
 
 
 def show(cells):
     """Print the counts of each table, and the cells that do not agree."""
-    for table in dict.fromkeys(one["table"] for one in cells):
-        some = [one["within"] for one in cells if one["table"] == table]
-        print(f"{table}: {sum(some)} of {len(some)}")
-    for one in cells:
-        if not one["within"]:
+    for table in dict.fromkeys(entry["table"] for entry in cells):
+        agreements = [entry["within"] for entry in cells if entry["table"] == table]
+        print(f"{table}: {sum(agreements)} of {len(agreements)}")
+    for entry in cells:
+        if not entry["within"]:
             print(
-                f"  {one['table']}, {one['row']}, {one['column']}: {one['published']} {one['ours']} {one['cause']}"
+                f"  {entry['table']}, {entry['row']}, {entry['column']}: "
+                f"{entry['published']} {entry['ours']} {entry['cause']}"
             )
 
 
 def main():
     parser = command_line.parser(__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
-    parser.add_argument("--quick", action="store_true", help="a few cells and runs only, and nothing is written")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"any of {', '.join(PARTS)}")
+    parser.add_argument(
+        "--quick", action="store_true", help="compute only a few cells and runs, and write nothing"
+    )
     options = parser.parse_args()
     cells = []
     for part in options.parts or PARTS:
-        found = importlib.import_module(f"benchmarks.studies.reproduction.{part}").study(options.quick)
-        show(found["cells"])
-        cells += found["cells"]
+        results = importlib.import_module(f"benchmarks.studies.reproduction.{part}").study(options.quick)
+        show(results["cells"])
+        cells += results["cells"]
         if not options.quick:
-            found |= {"left_out": list(LEFT_OUT)} if LEFT_OUT else {}
-            record.write(f"reproduction_{part}", found, packages=("torch",))
-    print(f"all parts: {sum(one['within'] for one in cells)} of {len(cells)} agree")
+            results |= {"left_out": list(MISSING_DATA)} if MISSING_DATA else {}
+            record.write(f"reproduction_{part}", results, packages=("torch",))
+    print(f"all parts: {sum(entry['within'] for entry in cells)} of {len(cells)} agree")

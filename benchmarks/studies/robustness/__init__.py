@@ -1,1 +1,1 @@
-"""Hostile input, mutated files, and errors in central lines."""
+"""Study of robustness: hostile input, mutated files, and errors in central lines."""

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.studies.robustness``: see `study`."""
+"""Command ``python -m benchmarks.studies.robustness``; see `study`."""
 
 from benchmarks.studies.robustness.study import main
 

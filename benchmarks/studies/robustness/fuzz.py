@@ -1,6 +1,6 @@
-"""Random inputs of the robustness study: small data of all kinds and parameters, for every estimator, for a time.
+"""Random inputs of the robustness study: small data of all kinds and parameters, for every estimator.
 
-Hypothesis draws the data; robustness_grid says what a failure is.
+Hypothesis draws the data; `grid` defines failures.
 """
 
 import time
@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from benchmarks.studies.robustness import inputs
-from benchmarks.studies.robustness.grid import FAILURES, NOT_TRIED, Watched, judged, subjects, wrong_numbers
+from benchmarks.studies.robustness.grid import EXCLUDED, FAILURES, WorkerProcess, evaluate, subjects, wrong_numbers
 
 EXAMPLES = 25
 SECONDS = 300
@@ -21,7 +21,7 @@ LAYOUTS = (np.asarray, np.asfortranarray, inputs.read_only, inputs.unaligned, in
 
 @st.composite
 def rows(draw):
-    """Some rows: of few different values or of many, large or small, some twice, rarely with something special."""
+    """Draw rows with few or many distinct values, of any scale, with duplicates and rarely a special value."""
     n, d = draw(st.integers(1, 14)), draw(st.integers(1, 4))
     value = draw(st.sampled_from([st.floats(-10, 10), st.sampled_from([0.0, 1.0, 2.0])]))
     X = np.array(draw(st.lists(value, min_size=n * d, max_size=n * d))).reshape(n, d)
@@ -38,12 +38,12 @@ def rows(draw):
 
 @st.composite
 def problems(draw, subject):
-    """Parameters, X and y for an estimator."""
+    """Draw parameters, X and y for an estimator."""
     parameters = {}
     if "n_clusters" in subject.parameters:
         parameters["n_clusters"] = draw(st.integers(1, 5))
     if draw(st.booleans()):
-        name = draw(st.sampled_from([one for one in subject.parameters if one not in NOT_TRIED]))
+        name = draw(st.sampled_from([name for name in subject.parameters if name not in EXCLUDED]))
         parameters[name] = draw(st.sampled_from(list(inputs.PARAMETERS.values())))
     X = draw(rows())
     if subject.precomputed and X.dtype == np.float64:
@@ -53,7 +53,7 @@ def problems(draw, subject):
 
 
 def fuzz(subject, number, n_examples):
-    """Outcomes by name, and failures with their input."""
+    """Return counts of outcomes by name, and failures with their input."""
     outcomes, failures = {}, {}
 
     @seed(number)
@@ -67,7 +67,7 @@ def fuzz(subject, number, n_examples):
     @given(problems(subject))
     def attempt(problem):
         parameters, X, y = problem
-        outcome, message = judged(lambda: wrong_numbers(subject.make(**parameters).fit(X, y), X), subject)
+        outcome, message = evaluate(lambda: wrong_numbers(subject.make(**parameters).fit(X, y), X), subject)
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
         if outcome in FAILURES:
             failures[outcome] = f"{message} | {parameters} | {X!r} | {y!r}"[:1500]
@@ -75,47 +75,47 @@ def fuzz(subject, number, n_examples):
 
     try:
         attempt()
-    except Exception as error:  # hypothesis tells the failure, and it is in the list already
+    except Exception as error:  # hypothesis reraises the failure, which is in the list already
         if not failures:
             failures["the fuzzer failed"] = repr(error)[:500]
     return outcomes, failures
 
 
 def serve(pipe):
-    """Run what is asked for."""
-    known = subjects()
+    """Run requested cases."""
+    registry = subjects()
     pipe.send("ready")
     while True:
         try:
             name, number, n_examples = pipe.recv()
         except EOFError:
             return
-        pipe.send(fuzz(known[name], number, n_examples))
+        pipe.send(fuzz(registry[name], number, n_examples))
 
 
 def run(minutes, names=None):
-    """Rounds over all estimators until the time is over: counts of outcomes, and failures."""
+    """Test all estimators in rounds until the time is over; return counts of outcomes, and failures."""
     end = time.monotonic() + 60 * minutes
-    counts, failures, watched, number = {}, [], None, 0
+    counts, failures, worker, number = {}, [], None, 0
     while time.monotonic() < end:
         for name in names or subjects():
             if time.monotonic() > end:
                 break
-            watched = watched or Watched(serve)
-            outcomes, found = watched.run((name, number, EXAMPLES), SECONDS)
+            worker = worker or WorkerProcess(serve)
+            outcomes, messages = worker.run((name, number, EXAMPLES), SECONDS)
             if not isinstance(outcomes, dict):
-                outcomes, found = {outcomes: 1}, {outcomes: f"{found}, seed {number}"}
-                watched.close()
-                watched = None
+                outcomes, messages = {outcomes: 1}, {outcomes: f"{messages}, seed {number}"}
+                worker.close()
+                worker = None
             for outcome, count in outcomes.items():
                 counts.setdefault(name, {}).setdefault(outcome, 0)
                 counts[name][outcome] += count
-            failures += [[name, outcome, told] for outcome, told in found.items()]
-            if found:
-                print(name, found, flush=True)
+            failures += [[name, outcome, message] for outcome, message in messages.items()]
+            if messages:
+                print(name, messages, flush=True)
         number += 1
-    if watched:
-        watched.close()
+    if worker:
+        worker.close()
     return {"minutes": minutes, "counts": counts, "failures": failures}
 
 

@@ -1,4 +1,4 @@
-"""Mutations of files: every field of a document replaced, cut, repeated and swapped, and bytes of any file."""
+"""Mutations of files: fields of documents replaced, removed, repeated and swapped, and bytes of any file."""
 
 import contextlib
 import copy
@@ -11,7 +11,7 @@ import numpy as np
 from evlearn.utils.archives import header_array, read_archive, write_archive
 
 HUGE = 10**400
-_STRIDE = 7919  # a prime, so that a few cases are spread over all fields and changes
+_STRIDE = 7919  # a prime, so that a small number of cases covers all fields and changes
 VALUES = (
     *(None, True, False, 0, -1, 1, 2, 3, 1.5, -0.0, 40, 10**9, 2**31, -(2**31), 2**63, 2**64, -(2**63) - 1, HUGE),
     *(1e308, -1e308, 5e-324, 1e-200, 1e200, float("nan"), float("inf"), "", "x", "inf", "nan", "1", "precomputed"),
@@ -21,7 +21,7 @@ VALUES = (
     {"array": {"type": "int64", "shape": [2], "values": [2**62, -(2**62)]}},
     {"focal sets": {"frame": 2**28, "sets": [[]]}},
     {"focal sets": {"frame": 3, "sets": [[], [0], [1], [2]]}},
-    {"Coordinates": {"centre": {"array": {"type": "float64", "shape": [1], "values": [0.0]}}, "scale": 1.0}},
+    {"Coordinates": {"center": {"array": {"type": "float64", "shape": [1], "values": [0.0]}}, "scale": 1.0}},
 )
 TYPES = ("float64", "float32", "int64", "int32", "bool", "str", "O")
 FILLS = (-1, 0, 1, 2, 40, 2**31 - 1, -2_000_000, 10**9, 2**63 - 1, 1e300, -1e300, 1e-320, float("nan"), "inf", 0.5)
@@ -31,29 +31,29 @@ FILLS = (-1, 0, 1, 2, 40, 2**31 - 1, -2_000_000, 10**9, 2**63 - 1, 1e300, -1e300
 
 
 def json_mutant(document, number, random):
-    """The text of a document with something changed; every other mutant is the next of all fields and changes."""
+    """Return the text of a changed document; every other mutant iterates over all fields and changes."""
     document = json.loads(json.dumps(document))
     if number % 2 == 0:
-        places = list(_places(document, ()))
-        number = number // 2 * _STRIDE % (len(places) * len(CHANGES))
-        _apply(document, places[number % len(places)], CHANGES[number // len(places)], random)
+        paths = list(_paths(document, ()))
+        number = number // 2 * _STRIDE % (len(paths) * len(CHANGES))
+        _apply(document, paths[number % len(paths)], CHANGES[number // len(paths)], random)
         return _text(document, random)
     for _ in range(int(random.integers(1, 4))):
-        places = list(_places(document, ()))
-        _apply(document, places[random.integers(len(places))], CHANGES[random.integers(len(CHANGES))], random)
+        paths = list(_paths(document, ()))
+        _apply(document, paths[random.integers(len(paths))], CHANGES[random.integers(len(CHANGES))], random)
     return _text(document, random) if random.random() < 0.8 else bytes_mutant(_text(document, random), random)
 
 
-def _places(value, path):
-    """The paths of all fields; of a long list only some of its items."""
+def _paths(value, path):
+    """Yield the paths of all fields; of a long list, only of its first and last items."""
     if path:
         yield path
     if isinstance(value, dict):
         for key in value:
-            yield from _places(value[key], (*path, key))
+            yield from _paths(value[key], (*path, key))
     elif isinstance(value, list) and (not value or isinstance(value[0], (dict, list))):
         for k in range(len(value)):
-            yield from _places(value[k], (*path, k))
+            yield from _paths(value[k], (*path, k))
     elif isinstance(value, list):
         for k in {0, len(value) - 1}:
             yield (*path, k)
@@ -63,7 +63,7 @@ def _apply(document, path, change, random):
     holder = document
     for key in path[:-1]:
         holder = holder[key]
-    with contextlib.suppress(TypeError, ValueError, LookupError, AttributeError, OverflowError):  # mutated already
+    with contextlib.suppress(TypeError, ValueError, LookupError, AttributeError, OverflowError):  # changed already
         change(holder, path[-1], random)
 
 
@@ -83,8 +83,8 @@ def _rename(holder, key, random):
         holder[random.choice(["more", "_model", "n_jobs", "__class__", key + "_"])] = holder.pop(key)
 
 
-def _twice(holder, key, random):
-    """The same name twice, which `_text` writes."""
+def _duplicate(holder, key, random):
+    """Duplicate a name; see `_text`."""
     if isinstance(holder, dict):
         holder[f"{key}\0"] = holder[key]
     else:
@@ -141,13 +141,13 @@ def _deep(holder, key, random):
     holder[key] = value
 
 
-def _one_item(holder, key, random):
+def _replace_item(holder, key, random):
     if isinstance(holder[key], list) and holder[key]:
         holder[key][random.integers(len(holder[key]))] = VALUES[random.integers(len(VALUES))]
 
 
 def _filled(value):
-    """All values of an array, or of a list, are the same."""
+    """Return a change that sets all values of an array or a list."""
 
     def change(holder, key, random):
         if isinstance(holder[key], list):
@@ -157,7 +157,7 @@ def _filled(value):
 
 
 def _reshaped(change_shape):
-    """An array with another shape, and as many values as that needs."""
+    """Return a change of the shape of an array, with a suitable number of values."""
 
     def change(holder, key, random):
         array = holder[key]
@@ -177,10 +177,10 @@ def _retyped(holder, key, random):
     if isinstance(array, dict) and isinstance(array.get("values"), list):
         array["type"] = str(random.choice(TYPES))
         if array["type"].startswith("int"):
-            array["values"] = [int(one) if isinstance(one, (int, float)) else 0 for one in array["values"]]
+            array["values"] = [int(value) if isinstance(value, (int, float)) else 0 for value in array["values"]]
 
 
-def _one_dimension(shape, random):
+def _change_dimension(shape, random):
     k = random.integers(len(shape)) if shape else 0
     return [n + int(random.choice([-1, 1])) if i == k else n for i, n in enumerate(shape)]
 
@@ -191,7 +191,7 @@ CHANGES = (
     *(
         _drop,
         _rename,
-        _twice,
+        _duplicate,
         _add,
         _swap,
         _shorter,
@@ -201,10 +201,10 @@ CHANGES = (
         _scaled,
         _next,
         _deep,
-        _one_item,
+        _replace_item,
     ),
     _retyped,
-    _reshaped(_one_dimension),
+    _reshaped(_change_dimension),
     _reshaped(lambda shape, random: shape[::-1]),
     _reshaped(lambda shape, random: [*shape, 1]),
     _reshaped(lambda shape, random: shape[:-1]),
@@ -227,54 +227,54 @@ def _text(document, random):
 
 
 def bytes_mutant(content, random):
-    """Bytes with some changed, cut, repeated or inserted."""
+    """Return bytes with some changed, removed, repeated or inserted."""
     content = bytearray(content)
     for _ in range(int(random.integers(1, 5))):
         if not content:
             break
-        at = int(random.integers(len(content)))
+        position = int(random.integers(len(content)))
         action = random.integers(6)
         if action <= 2:
-            content[at] = int(
-                random.choice([0, 255, random.integers(256), content[at] ^ (1 << random.integers(8))])
+            content[position] = int(
+                random.choice([0, 255, random.integers(256), content[position] ^ (1 << random.integers(8))])
             )
         elif action == 3:
-            del content[at : at + int(random.integers(1, 20))]
+            del content[position : position + int(random.integers(1, 20))]
         elif action == 4:
-            content[at:at] = content[at : at + int(random.integers(1, 20))]
+            content[position:position] = content[position : position + int(random.integers(1, 20))]
         else:
-            content = content[:at] if random.random() < 0.3 else content
+            content = content[:position] if random.random() < 0.3 else content
     return bytes(content)
 
 
 def archive_mutant(content, number, random, seal=None):
-    """An archive with arrays or bytes changed; `seal` mends what would tell at once, such as a digest."""
-    way = number % 4
-    if way == 0:
+    """Return an archive with changed arrays or bytes; `seal` repairs the digest."""
+    mode = number % 4
+    if mode == 0:
         return bytes_mutant(content, random)
     arrays = read_archive(_File(content), ("|u1", "|b1", "<i4", "<i8", "<f4", "<f8"))
     header = json.loads(arrays.pop("header").tobytes()) if "header" in arrays else None
-    if way == 1 and header is not None:
+    if mode == 1 and header is not None:
         header = json.loads(_readable(json_mutant(header, number // 4, random), header))
     else:
         for _ in range(int(random.integers(1, 3))):
-            name = list(arrays)[(number // 4) % len(arrays)] if way == 2 else str(random.choice(list(arrays)))
+            name = list(arrays)[(number // 4) % len(arrays)] if mode == 2 else str(random.choice(list(arrays)))
             with contextlib.suppress(ValueError, TypeError, OverflowError):  # not every change suits every array
                 _change_array(arrays, name, random)
             if not arrays:
                 break
     if header is None:
-        return _written(arrays, random)
-    if seal is not None and way != 1 and arrays:
+        return _serialize(arrays, random)
+    if seal is not None and mode != 1 and arrays:
         header = seal(header, arrays)
-    return _written({"header": header_array(header), **arrays}, random)
+    return _serialize({"header": header_array(header), **arrays}, random)
 
 
-def _readable(text, otherwise):
+def _readable(text, alternative):
     try:
         json.loads(text)
     except ValueError:
-        return json.dumps(otherwise)
+        return json.dumps(alternative)
     return text
 
 
@@ -318,8 +318,8 @@ def _fill(array, random):
     return float(random.choice([np.nan, np.inf, -np.inf, 0.0, -1.0, 1e300, 1e-320, 1e9]))
 
 
-def _written(arrays, random):
-    """Plainly, or compressed, or with a header that claims another shape."""
+def _serialize(arrays, random):
+    """Return an archive, which is compressed or has a wrong shape in a header in some cases."""
     buffer = io.BytesIO()
     if random.random() < 0.05:
         np.savez_compressed(buffer, **arrays)
@@ -327,9 +327,9 @@ def _written(arrays, random):
     write_archive(buffer, arrays)
     content = buffer.getvalue()
     if random.random() < 0.1:
-        at = content.find(b"'shape': (") + 10
+        position = content.find(b"'shape': (") + 10
         digits = str(random.choice(["9", "99999999999", "0", "-1", "0, 999999999999"])).encode()
-        content = content[:at] + digits + content[at + len(digits) :]
+        content = content[:position] + digits + content[position + len(digits) :]
     return content
 
 
@@ -338,5 +338,5 @@ class _File(io.BytesIO):
 
 
 def is_archive(content):
-    """Whether a file is an archive."""
+    """Return True if a file is an archive."""
     return zipfile.is_zipfile(io.BytesIO(content))

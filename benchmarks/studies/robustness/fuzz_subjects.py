@@ -1,4 +1,4 @@
-"""Files of every kind that the library reads, small ones, and what is done with a mutant of each."""
+"""Small files of all kinds that the library reads, with their mutations and uses."""
 
 import contextlib
 import hashlib
@@ -41,7 +41,7 @@ from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, 
 from evlearn.conformal import ConformalClusterer, UnseenClassDetector
 from evlearn.datasets import make_fourclass
 from evlearn.ensemble import CredalEnsemble
-from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
+from evlearn.metric_learning import FDA, PCCA, LocalFDA
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.preprocessing import GowerDistances, TableEncoder
 from evlearn.utils import checkpoints
@@ -96,11 +96,11 @@ MODELS = {
     "MinMaxScaler": (MinMaxScaler(clip=True), X),
     "MaxAbsScaler": (MaxAbsScaler(), X),
     "PCCA": (PCCA(2, random_state=0), X),
-    "KernelPCCA": (KernelPCCA(1, random_state=0), X),
-    "KernelPCCA precomputed": (KernelPCCA(1, kernel="precomputed", random_state=0), K),
+    "PCCA kernel": (PCCA(1, kernel="rbf", random_state=0), X),
+    "PCCA precomputed": (PCCA(1, kernel="precomputed", random_state=0), K),
     "FDA": (FDA(), X),
     "LocalFDA": (LocalFDA(n_neighbors=3), X),
-    "KernelFDA": (KernelFDA(kernel="poly"), X),
+    "FDA kernel": (FDA(kernel="poly"), X),
     "EvidentialKNN": (EvidentialKNNClassifier(3), X),
     "EvidentialKNN soft": (EvidentialKNNClassifier(3), X),
     "EvidentialNeural": (EvidentialNeuralClassifier(3, max_iter=5, random_state=0), X),
@@ -114,7 +114,7 @@ MODELS = {
         X,
     ),
     "UnseenClassDetector": (UnseenClassDetector(EvidentialKNNClassifier(3), cv=2, random_state=0), X),
-    "ConformalClusterer": (ConformalClusterer(KMeans(2), n_replications=2, n_neighbors=3, random_state=0), X),
+    "ConformalClusterer": (ConformalClusterer(KMeans(2), n_splits=2, n_neighbors=3, random_state=0), X),
     "SimpleImputer": (SimpleImputer(add_indicator=True), GAPS),
     "KNNImputer": (KNNImputer(n_neighbors=2), GAPS),
     "OneHotEncoder": (OneHotEncoder(handle_unknown="ignore", sparse_output=False), X.round()),
@@ -146,12 +146,12 @@ MODELS = {
     "NNEVCLUS": (None, X),
     "pipeline of scalers": (make_pipeline(StandardScaler(), MinMaxScaler(), CCM(2, random_state=0)), X),
     "pipeline of features": (
-        make_pipeline(RobustScaler(), KernelPCCA(2, random_state=0), ECM(2, random_state=0)),
+        make_pipeline(RobustScaler(), PCCA(2, kernel="rbf", random_state=0), ECM(2, random_state=0)),
         X,
     ),
 }
-#: Models whose arrays are in an archive beside the JSON file: which of the two is mutated.
-BESIDE = ("large model json", "large model npz")
+#: Models with arrays in an archive beside the JSON file; the file that is mutated.
+SPLIT_MODELS = ("large model json", "large model npz")
 PARTITIONS = ("partition json", "partition json names", "partition npz", "partition npz mmap")
 CHECKPOINTS = {
     "checkpoint ECM": ECM(2, random_state=0, n_init=2),
@@ -165,7 +165,7 @@ NEURAL = "checkpoint NNEVCLUS"
 
 @dataclass
 class Subject:
-    """A kind of file: a good one, its ending, how it is mutated, and what is done with it."""
+    """Kind of file: a valid file, its suffix, its mutation and its use."""
 
     content: bytes
     suffix: str
@@ -174,31 +174,31 @@ class Subject:
 
 
 def names():
-    """All kinds."""
-    return [*MODELS, *BESIDE, *PARTITIONS, *CHECKPOINTS, NEURAL]
+    """Return all kinds."""
+    return [*MODELS, *SPLIT_MODELS, *PARTITIONS, *CHECKPOINTS, NEURAL]
 
 
 def make_subject(name):
-    """The subject of a name."""
+    """Return the subject of a name."""
     warnings.simplefilter("ignore")
-    with tempfile.TemporaryDirectory() as folder, _writing_at_once():
+    with tempfile.TemporaryDirectory() as folder, _frequent_checkpoints():
         if name in MODELS:
             labels = CredalPartition.from_fuzzy(np.full((N_SAMPLES, 2), 0.5)) if name.endswith("soft") else Y
             options = {"partial": name.endswith("partial_fit"), "labels": labels}
             return _model(*MODELS[name], Path(folder) / "model.json", **options)
-        if name in BESIDE:
-            return _beside(Path(folder) / "model.json", name.rpartition(" ")[2])
+        if name in SPLIT_MODELS:
+            return _split_model(Path(folder) / "model.json", name.rpartition(" ")[2])
         if name in PARTITIONS:
             return _partition(name, Path(folder))
         return _neural(Path(folder)) if name == NEURAL else _checkpoint(CHECKPOINTS[name], Path(folder) / "fit")
 
 
 @contextlib.contextmanager
-def _writing_at_once():
-    """A checkpoint after every iteration."""
-    checkpoints._SECONDS, before = 0.0, checkpoints._SECONDS
+def _frequent_checkpoints():
+    """Write a checkpoint after each iteration."""
+    checkpoints._SECONDS, interval = 0.0, checkpoints._SECONDS
     yield
-    checkpoints._SECONDS = before
+    checkpoints._SECONDS = interval
 
 
 # Models
@@ -228,20 +228,20 @@ def _predict(loaded, data, *, partial):
     rows = data[:3] if loaded.n_features_in_ == data.shape[1] else np.ones((3, loaded.n_features_in_))
     if not hasattr(loaded, "predict"):
         return bool(np.isfinite(np.asarray(loaded.transform(rows), dtype=float)).all())
-    before = loaded[:-1].transform(rows) if len(getattr(loaded, "steps", ())) > 1 else rows
+    features = loaded[:-1].transform(rows) if len(getattr(loaded, "steps", ())) > 1 else rows
     last = loaded[-1] if hasattr(loaded, "steps") else loaded
-    masses = evlearn.predict_mass(last, before).masses
+    masses = evlearn.predict_mass(last, features).masses
     if partial:
-        last.partial_fit(before)
+        last.partial_fit(features)
     return bool(np.isfinite(masses).all() and np.abs(masses.sum(axis=1) - 1).max() < 1e-3)
 
 
-def _beside(path, mutated):
-    """A model with all but the smallest arrays in an archive; the digest that ties the two is mended."""
-    model_files._LARGE, before = 5, model_files._LARGE
+def _split_model(path, mutated):
+    """Return a model with all but the smallest arrays in an archive; its digest is updated."""
+    model_files._LARGE, size_limit = 5, model_files._LARGE
     estimator = make_pipeline(TableEncoder(missing="impute"), EvidentialKNNClassifier(3)).fit(TABLE, Y)
     evlearn.save_model(estimator, path)
-    model_files._LARGE = before
+    model_files._LARGE = size_limit
     content = {"json": path.read_bytes(), "npz": path.with_suffix(".npz").read_bytes()}
     document = json.loads(content["json"])
 
@@ -252,10 +252,10 @@ def _beside(path, mutated):
 
     def use(mutant):
         if mutated == "npz":
-            sealed = dict(document)
+            new_document = dict(document)
             with contextlib.suppress(ValueError), mutant.open("rb") as file:
-                sealed["beside"] = model_files._digest(read_archive(file, model_files._STORED_TYPES))
-            mutant.with_suffix(".json").write_text(json.dumps(sealed))
+                new_document["beside"] = model_files._digest(read_archive(file, model_files._STORED_TYPES))
+            mutant.with_suffix(".json").write_text(json.dumps(new_document))
         else:
             mutant.with_suffix(".npz").write_bytes(content["npz"])
         loaded = evlearn.load_model(mutant.with_suffix(".json"))
@@ -284,11 +284,11 @@ def _partition(name, folder):
     def use(mutant):
         loaded = CredalPartition.load(mutant, mmap=name.endswith("mmap"))
 
-        def ask():
+        def check():
             loaded.to_hard()
             return bool(np.isfinite(loaded.to_fuzzy("pignistic")).all()) and bool(repr(loaded.summary()))
 
-        return ask
+        return check
 
     return Subject(content, suffix, mutate, use)
 
@@ -298,25 +298,25 @@ def _partition(name, folder):
 
 def _checkpoint(estimator, path):
     estimator.set_params(checkpoint=path)
-    kept = []
+    contents = []
 
-    def keep(progress):
+    def store_content(progress):
         if path.exists():
-            kept.append(path.read_bytes())
+            contents.append(path.read_bytes())
 
-    with watching(keep):
+    with watching(store_content):
         estimator.fit(X)
-    content = kept[-1]
+    content = contents[-1]
 
     def use(mutant):
         estimator.set_params(checkpoint=mutant)
         estimator.fit(X)
         return lambda: bool(np.isfinite(estimator.masses_).all())
 
-    return Subject(content, ".npz", _sealed(content), use)
+    return Subject(content, ".npz", _archive_mutator(content), use)
 
 
-def _sealed(content):
+def _archive_mutator(content):
     def seal(header, arrays):
         with contextlib.suppress(TypeError, ValueError):
             header = header | {"digest": _digest(arrays)}
@@ -328,35 +328,35 @@ def _sealed(content):
 def _neural(folder):
     from evlearn.neural import NNEVCLUS, training
 
-    runs, opened, kept = [], [], []
-    plain = training._Run, NNEVCLUS._open_checkpoint
+    runs, checkpoints, contents = [], [], []
+    originals = training.BatchTraining, NNEVCLUS._open_checkpoint
 
-    class Run(training._Run):
+    class Run(training.BatchTraining):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             runs.append(self)
 
     def open_checkpoint(self, problem):
-        opened.append(plain[1](self, problem))
-        return opened[-1]
+        checkpoints.append(originals[1](self, problem))
+        return checkpoints[-1]
 
-    def keep(progress):
-        if progress.done == 3:
-            kept.append((folder / "fit").read_bytes())
+    def store_content(progress):
+        if progress.n_done == 3:
+            contents.append((folder / "fit").read_bytes())
 
-    training._Run, NNEVCLUS._open_checkpoint = Run, open_checkpoint
-    with watching(keep):
+    training.BatchTraining, NNEVCLUS._open_checkpoint = Run, open_checkpoint
+    with watching(store_content):
         NNEVCLUS(2, solver="rmsprop", init="random", max_iter=4, checkpoint=folder / "fit", random_state=0).fit(X)
-    training._Run, NNEVCLUS._open_checkpoint = plain
+    training.BatchTraining, NNEVCLUS._open_checkpoint = originals
 
     def use(mutant):
-        opened[0]._path = mutant
-        opened[0].load(runs[0].restore)
-        return lambda: bool(np.isfinite(runs[0].epoch()))
+        checkpoints[0]._path = mutant
+        checkpoints[0].load(runs[0].restore)
+        return lambda: bool(np.isfinite(runs[0].run_epoch()))
 
-    return Subject(kept[0], ".npz", _sealed(kept[0]), use)
+    return Subject(contents[0], ".npz", _archive_mutator(contents[0]), use)
 
 
 def seed_of(name, seed):
-    """A seed for a kind of file that does not depend on the others."""
+    """Return a seed for a kind of file that does not depend on the other kinds."""
     return [seed, int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little")]

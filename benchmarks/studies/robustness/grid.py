@@ -1,7 +1,7 @@
-"""The grid of the robustness study: every estimator and every hostile input, in a process that is watched.
+"""Grid of the robustness study: each estimator with each hostile input, in a monitored process.
 
-A cell is an estimator, what is asked of it (``fit``, ``new data``, ``parameters``) and an input. It ends as one of
-`GOOD` or `FAILURES`. The process that runs cells is killed when one takes too long, and replaced when it dies.
+A cell consists of an estimator, a stage (``fit``, ``new data``, ``parameters``) and an input. Its outcome is one
+of `GOOD` or `FAILURES`. The process that runs cells is killed if a cell takes too long, and replaced if it dies.
 """
 
 import copy
@@ -24,13 +24,13 @@ from benchmarks.studies.robustness import inputs
 from evlearn.classify import EvidentialKNNClassifier
 from evlearn.partition import CredalPartition
 
-ROOMS = ("cluster", "classify", "mixture", "metric_learning", "neural", "ensemble")
+PACKAGES = ("cluster", "classify", "mixture", "metric_learning", "neural", "ensemble")
 GOOD = ("ok", "warned", "refused")
 FAILURES = ("bad error", "bad message", "bad numbers", "other result", "NumPy warning", "hang", "crash")
 SECONDS = 40
 KINDS = (ValueError, TypeError, NotFittedError, FileNotFoundError, InvalidParameterError)
 
-# Short fits: estimators that are not named here run as they are.
+# Settings for fast fits; the defaults are used for all other estimators.
 SETTINGS = {
     "BootClus": {"n_clusters": 3, "n_bootstrap": 8, "covariance_models": ["EII", "VVV"]},
     "ParsimoniousGaussianMixture": {"n_components": 3, "covariance_models": ["EII", "VVI", "VVV"], "n_init": 1},
@@ -48,99 +48,105 @@ VARIANTS = {
     "EVCLUS, stochastic": ("EVCLUS", {"solver": "stochastic"}),
     "ECMdd, weighted": ("ECMdd", {"medoids": "weighted"}),
     "ECMdd, median": ("ECMdd", {"medoids": "median"}),
+    "FDA, kernel": ("FDA", {"kernel": "rbf"}),
+    "PCCA, kernel": ("PCCA", {"kernel": "rbf"}),
 }
 OF_DISSIMILARITIES = ("EVCLUS", "RECM", "ECMdd", "EKNNClus", "NNEVCLUS")
-# Parameters that are not numbers of the method: workers, what is printed.
-NOT_TRIED = ("n_jobs", "verbose")
+# Parameters without influence on results: workers, verbosity.
+EXCLUDED = ("n_jobs", "verbose")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """An estimator as it is tried."""
+    """An estimator with its settings."""
 
     cls: type
     settings: dict
     precomputed: bool = False
 
     def make(self, **settings):
-        """A new estimator."""
+        """Return a new estimator."""
         seed = {"random_state": 0} if "random_state" in self.parameters else {}
         kind = {"metric": "precomputed"} if self.precomputed else {}
         return self.cls(**copy.deepcopy(seed | kind | self.settings | settings))
 
     @property
     def parameters(self):
-        """The names of its parameters."""
+        """Names of the parameters."""
         return list(inspect.signature(self.cls).parameters)
 
     @property
     def data(self):
-        """Good data of its kind."""
+        """Valid data for the estimator."""
         X, y = inputs.good_data()
         return (pairwise_distances(X) if self.precomputed else X), y
 
     @property
     def takes(self):
-        """The arguments of its ``fit``."""
+        """Arguments of ``fit``."""
         return list(inspect.signature(self.cls.fit).parameters)
 
     @property
     def inputs(self):
-        """The inputs that mean something for it."""
-        found = dict(inputs.FIT)
+        """Inputs that are meaningful for the estimator."""
+        cases = dict(inputs.FIT)
         if inspect.signature(self.cls.fit).parameters["y"].default is not None or "transform" in dir(self.cls):
-            found |= inputs.LABELS
+            cases |= inputs.LABELS
         if "constraints" in self.takes:
-            found |= inputs.CONSTRAINTS
-        return found | (inputs.DISSIMILARITIES if self.precomputed else {})
+            cases |= inputs.CONSTRAINTS
+        return cases | (inputs.DISSIMILARITIES if self.precomputed else {})
 
 
 def subjects():
-    """All public estimators, and variants of some."""
-    found = {}
-    for room in ROOMS:
-        module = importlib.import_module(f"evlearn.{room}")
+    """Return all public estimators, and variants of some of them."""
+    results = {}
+    for package in PACKAGES:
+        module = importlib.import_module(f"evlearn.{package}")
         for name in module.__all__:
-            thing = getattr(module, name)
-            if inspect.isclass(thing) and issubclass(thing, BaseEstimator) and hasattr(thing, "fit"):
-                found[name] = Subject(thing, SETTINGS.get(name, {}))
+            kind = getattr(module, name)
+            if inspect.isclass(kind) and issubclass(kind, BaseEstimator) and hasattr(kind, "fit"):
+                results[name] = Subject(kind, SETTINGS.get(name, {}))
     for name, (base, settings) in VARIANTS.items():
-        found[name] = Subject(found[base].cls, found[base].settings | settings)
+        results[name] = Subject(results[base].cls, results[base].settings | settings)
     for name in OF_DISSIMILARITIES:
-        found[f"{name}, dissimilarities"] = Subject(found[name].cls, found[name].settings, precomputed=True)
-    return found
+        results[f"{name}, dissimilarities"] = Subject(results[name].cls, results[name].settings, precomputed=True)
+    return results
 
 
 def cells(names=None, parameters=True):
-    """All cells, as (subject, stage, input)."""
+    """Yield all cells as (subject, stage, input)."""
     for name, subject in subjects().items():
         if names and name not in names:
             continue
-        yield from ((name, "fit", one) for one in subject.inputs)
-        yield from ((name, "new data", one) for one in inputs.NEW)
+        yield from ((name, "fit", item) for item in subject.inputs)
+        yield from ((name, "new data", item) for item in inputs.NEW)
         if not subject.precomputed:
-            yield from ((name, "new data", one) for one in inputs.HEADERS)
+            yield from ((name, "new data", item) for item in inputs.HEADERS)
         if parameters and name == subject.cls.__name__:
-            tried = [one for one in subject.parameters if one not in NOT_TRIED]
-            yield from ((name, "parameters", f"{one}={value}") for one in tried for value in inputs.PARAMETERS)
+            names_of_parameters = [item for item in subject.parameters if item not in EXCLUDED]
+            yield from (
+                (name, "parameters", f"{item}={value}")
+                for item in names_of_parameters
+                for value in inputs.PARAMETERS
+            )
 
 
-def watched(cells, seconds=SECONDS):
-    """The outcomes of cells: (cell, (outcome, message)), run in a process that is watched."""
-    watcher = None
+def run_monitored(cells, seconds=SECONDS):
+    """Run cells in a monitored process; yield (cell, (outcome, message))."""
+    worker = None
     for cell in cells:
-        watcher = watcher or Watched(serve)
-        outcome = watcher.run(cell, seconds)
+        worker = worker or WorkerProcess(serve)
+        outcome = worker.run(cell, seconds)
         if outcome[0] in ("hang", "crash"):
-            watcher.close()
-            watcher = None
+            worker.close()
+            worker = None
         yield cell, outcome
-    if watcher:
-        watcher.close()
+    if worker:
+        worker.close()
 
 
-class Watched:
-    """A process that does what it is sent, as `serve` does."""
+class WorkerProcess:
+    """A process that runs `serve` on requests."""
 
     def __init__(self, serve):
         context = multiprocessing.get_context("spawn")
@@ -151,7 +157,7 @@ class Watched:
         self.pipe.recv()  # ready
 
     def run(self, cell, seconds):
-        """The outcome of a cell, or of whatever is sent."""
+        """Return the outcome of a cell, or of another request."""
         self.pipe.send(cell)
         if not self.pipe.poll(seconds):
             return "hang", f"not done after {seconds} seconds"
@@ -169,82 +175,82 @@ class Watched:
 
 
 def serve(pipe):
-    """Run the cells that come, until nobody asks."""
-    known = subjects()
+    """Run the cells that arrive, until the pipe is closed."""
+    registry = subjects()
     pipe.send("ready")
     fitted = {}
     while True:
         try:
-            pipe.send(run(known, fitted, *pipe.recv()))
+            pipe.send(run(registry, fitted, *pipe.recv()))
         except EOFError:
             return
 
 
-def run(known, fitted, name, stage, which):
-    """One cell, here and now: its outcome, and the message that a user sees."""
-    subject = known[name]
+def run(registry, fitted, name, stage, input_name):
+    """Run a cell in this process; return its outcome and the message to the user."""
+    subject = registry[name]
     if name not in fitted:
         X, y = subject.data
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fitted[name] = subject.make().fit(X, y)
-    work = {"fit": try_fit, "new data": try_new_data, "parameters": try_parameter}[stage]
-    return judged(lambda: work(subject, fitted[name], which), subject)
+    attempt = {"fit": try_fit, "new data": try_new_data, "parameters": try_parameter}[stage]
+    return evaluate(lambda: attempt(subject, fitted[name], input_name), subject)
 
 
-def judged(work, subject):
-    """The outcome of work that returns what is wrong with its result, or None."""
-    with warnings.catch_warnings(record=True) as said:
+def evaluate(attempt, subject):
+    """Return the outcome of a function that returns a description of faults, or None."""
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         try:
-            problem = work()
-        except Exception as error:  # whatever it is: judging it is the purpose
+            problem = attempt()
+        except Exception as error:  # all errors are evaluated
             return judge_error(error, subject)
-    return judge_result(problem, said)
+    return judge_result(problem, records)
 
 
-def try_fit(subject, model, which):
-    """Fit hostile data; what is wrong with the result, or None."""
-    hostile = subject.inputs[which]
+def try_fit(subject, model, input_name):
+    """Fit hostile data; return a description of faults of the result, or None."""
+    hostile = subject.inputs[input_name]
     X, y, arguments = hostile.apply(*subject.data)
-    other = subject.make()
-    other.fit(X, **({"y": y} | arguments))
-    problem = wrong_numbers(other, X)
-    if problem is None and hostile.harmless and which != "each row many times":
-        return wrong_labels(other, X, *subject.data)
+    refitted = subject.make()
+    refitted.fit(X, **({"y": y} | arguments))
+    problem = wrong_numbers(refitted, X)
+    if problem is None and hostile.harmless and input_name != "each row many times":
+        return wrong_labels(refitted, X, *subject.data)
     return problem
 
 
-def try_new_data(subject, model, which):
-    """Predict for hostile data; what is wrong with the result, or None."""
-    if which in inputs.HEADERS:
-        return try_headers(subject, inputs.HEADERS[which])
-    hostile = inputs.NEW[which]
+def try_new_data(subject, model, input_name):
+    """Predict for hostile data; return a description of faults of the result, or None."""
+    if input_name in inputs.HEADERS:
+        return try_headers(subject, inputs.HEADERS[input_name])
+    hostile = inputs.NEW[input_name]
     X, _, _ = hostile.apply(*subject.data)
     problem = wrong_predictions(model, X)
-    if problem is None and hostile.harmless and "memory" in str(which):
+    if problem is None and hostile.harmless and "memory" in str(input_name):
         return wrong_labels(model, X, *subject.data)
     return problem
 
 
 def try_headers(subject, change):
-    """Predict for a frame whose columns are not those of the training; what is wrong if it is accepted."""
+    """Predict for a frame with different columns than in training; return a fault if it is accepted."""
     X, y = subject.data
     frame = inputs.with_headers(X)
     model = subject.make().fit(frame, y)
     return wrong_predictions(model, change(frame)) or "labels for columns that are not those of the training"
 
 
-def try_parameter(subject, model, which):
-    """Fit good data with a hostile parameter; what is wrong with the result, or None."""
-    parameter, value = which.split("=", 1)
+def try_parameter(subject, model, input_name):
+    """Fit valid data with a hostile parameter; return a description of faults of the result, or None."""
+    parameter, value = input_name.split("=", 1)
     X, y = subject.data
-    other = subject.make(**{parameter: inputs.PARAMETERS[value]})
-    return wrong_numbers(other.fit(X, y), X)
+    refitted = subject.make(**{parameter: inputs.PARAMETERS[value]})
+    return wrong_numbers(refitted.fit(X, y), X)
 
 
 def wrong_numbers(model, X):
-    """What is wrong with a fitted model, or None."""
+    """Return a description of the faults of a fitted model, or None."""
     for name in ("masses_", "components_", "cluster_centers_", "means_", "covariances_", "objective_"):
         value = getattr(model, name, None)
         if value is not None and not np.isfinite(np.asarray(value, dtype=np.float64)).all():
@@ -254,12 +260,12 @@ def wrong_numbers(model, X):
 
 
 def wrong_predictions(model, X):
-    """What is wrong with predictions, or None."""
+    """Return a description of the faults of predictions, or None."""
     for method in ("predict_mass", "predict_proba", "predict", "predict_set", "transform"):
         if not hasattr(model, method):
             continue
-        found = getattr(model, method)(X)
-        values = found.masses if isinstance(found, CredalPartition) else np.asarray(found)
+        result = getattr(model, method)(X)
+        values = result.masses if isinstance(result, CredalPartition) else np.asarray(result)
         if method in ("predict_mass", "predict_proba") and (problem := wrong_rows(method, values)):
             return problem
         if values.dtype.kind == "f" and not np.isfinite(values).all():
@@ -268,7 +274,7 @@ def wrong_predictions(model, X):
 
 
 def wrong_rows(name, values):
-    """What is wrong with rows that should be masses or probabilities, or None."""
+    """Return a description of the faults of rows of masses or probabilities, or None."""
     values = np.asarray(values)
     limit = 1e-5 if values.dtype == np.float32 else 1e-10
     if not np.isfinite(values).all():
@@ -280,7 +286,7 @@ def wrong_rows(name, values):
 
 
 def wrong_labels(model, X, good, y):
-    """Whether clusters that nobody can miss were missed, where they were found in good data."""
+    """Return a fault if the labels of clear clusters differ from those for valid data."""
     if not hasattr(model, "predict"):
         return None
     reference = copy.deepcopy(model).fit(good, y).predict(good)
@@ -289,39 +295,39 @@ def wrong_labels(model, X, good, y):
     return None
 
 
-def judge_result(problem, said):
-    """The outcome of a call that came to its end."""
-    numeric = [str(one.message) for one in said if issubclass(one.category, RuntimeWarning)]
+def judge_result(problem, records):
+    """Return the outcome of a call without an error."""
+    numeric = [str(warning.message) for warning in records if issubclass(warning.category, RuntimeWarning)]
     if problem:
         return ("other result" if "labels" in problem else "bad numbers"), problem
     if numeric:
         return "NumPy warning", numeric[0]
-    messages = [f"{one.category.__name__}: {one.message}" for one in said]
+    messages = [f"{warning.category.__name__}: {warning.message}" for warning in records]
     return ("warned", messages[0]) if messages else ("ok", "")
 
 
 def judge_error(error, subject):
-    """The outcome of a call that raised: an error is good if somebody wrote it for the user to read."""
+    """Return the outcome of a call with an error, which must be raised on purpose and readable."""
     kind, message = type(error), str(error)
-    told = f"{kind.__name__}: {message.splitlines()[0] if message else ''}"[:300]
+    description = f"{kind.__name__}: {message.splitlines()[0] if message else ''}"[:300]
     if kind not in KINDS or not raised_on_purpose(error):
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        return "bad error", f"{told} [{where.filename.split('/')[-1]}:{where.lineno}]"
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        return "bad error", f"{description} [{frame.filename.split('/')[-1]}:{frame.lineno}]"
     if of_scikit_learn(error):
-        return "refused", told
+        return "refused", description
     words = {*subject.parameters, *subject.takes, "X", "array", "sample", "feature", "frame", "must_link"}
-    return ("refused" if any(word in message for word in words) else "bad message"), told
+    return ("refused" if any(word in message for word in words) else "bad message"), description
 
 
 def raised_on_purpose(error):
-    """Whether a ``raise`` of ours or of scikit-learn made it, or scikit-learn's checks of data."""
+    """Return True if evlearn or scikit-learn raised the error by a ``raise`` statement or a validation of data."""
     last = last_of(error)
     by_raise = dis.opname[last.tb_frame.f_code.co_code[last.tb_lasti]] == "RAISE_VARARGS"
     return of_scikit_learn(error) or (by_raise and package_of(last).split(".")[0] in ("evlearn", "sklearn"))
 
 
 def of_scikit_learn(error):
-    """Whether scikit-learn's checks of data and parameters made it: users know these messages."""
+    """Return True if scikit-learn's validation of data or parameters raised the error."""
     if isinstance(error, InvalidParameterError):
         return True
     entries = [entry for entry, _ in traceback.walk_tb(error.__traceback__)]
@@ -329,12 +335,12 @@ def of_scikit_learn(error):
 
 
 def package_of(entry):
-    """The module of an entry of a traceback."""
+    """Return the module of an entry of a traceback."""
     return entry.tb_frame.f_globals.get("__name__", "")
 
 
 def last_of(error):
-    """The entry of a traceback where the error was raised."""
+    """Return the entry of a traceback that raised the error."""
     last = error.__traceback__
     while last.tb_next:
         last = last.tb_next

@@ -1,4 +1,4 @@
-"""Hostile inputs of the robustness study, by groups: what is done to good data before an estimator gets them."""
+"""Hostile inputs of the robustness study, by groups, as changes of valid data."""
 
 import tempfile
 from dataclasses import dataclass
@@ -15,22 +15,22 @@ N = 30
 
 
 def good_data():
-    """Three clusters that nobody can miss, and what they are called."""
+    """Return 3 clear clusters and their labels."""
     y = np.arange(N) % 3
-    centres = np.array([[0.0, 0, 1], [9, 0, -1], [0, 9, 0]])
-    return centres[y] + np.random.default_rng(0).normal(scale=0.7, size=(N, 3)), y
+    centers = np.array([[0.0, 0, 1], [9, 0, -1], [0, 9, 0]])
+    return centers[y] + np.random.default_rng(0).normal(scale=0.7, size=(N, 3)), y
 
 
 @dataclass(frozen=True)
 class Hostile:
-    """An input: a change of X, whether labels should stay what they were, and other arguments of ``fit``."""
+    """Hostile input: a change of X, whether labels should be unchanged, and other arguments of ``fit``."""
 
     change: Any = lambda X: X
     harmless: bool = False
     arguments: Any = lambda y: {}
 
     def apply(self, X, y):
-        """X as the estimator gets it, y of its length, and other arguments of ``fit``."""
+        """Return the changed X, y of its length, and other arguments of ``fit``."""
         changed = self.change(X.copy())
         shape = np.shape(changed) if isinstance(changed, np.ndarray) else ()
         return changed, (y[: shape[0]] if shape and shape[0] < len(y) else y), self.arguments(y)
@@ -233,7 +233,7 @@ NEW_ONLY = {
         lambda X: pd.DataFrame(X, columns=[f"column {k}" for k in range(X.shape[1])])
     ),
 }
-#: Frames for models that were fitted to a frame with the columns a, b and so on: all must be refused.
+#: Frames for models that were fitted to a frame with the columns a, b, ...; all must be rejected.
 HEADERS = {
     "headers: other names": lambda frame: frame.add_prefix("the "),
     "headers: another order": lambda frame: frame[frame.columns[::-1]],
@@ -246,7 +246,7 @@ NEW = FIT | NEW_ONLY
 
 
 def with_headers(X):
-    """Data as a frame with letters as names."""
+    """Return data as a frame with letters as column names."""
     return pd.DataFrame(X, columns=list("abcdefghij"[: X.shape[1]]))
 
 
@@ -260,7 +260,7 @@ GROUPS = {
     "constraints": CONSTRAINTS,
     "dissimilarities": DISSIMILARITIES,
 }
-# Values of parameters; each is given to each parameter of each estimator.
+# Values that are passed to each parameter of each estimator.
 PARAMETERS = {
     "None": None,
     "a text": "nonsense",

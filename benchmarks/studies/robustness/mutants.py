@@ -1,10 +1,10 @@
-"""Whether tests notice errors in central lines: ``python -m benchmarks.studies.robustness.mutants``.
+"""Mutation testing of central lines: ``python -m benchmarks.studies.robustness.mutants``.
 
-Each mutant of `mutant_list` is put into a copy of the tree that has no folder of references; a kernel that is
-touched is compiled anew. Then the tests that belong to the file are run. A mutant is killed if one of them fails,
-or if they take much longer than they should. Needs the virtual environment of an editable install to be active,
-for meson and ninja. With names of files as arguments, such as ``mixture/em.py``, only their mutants are tried
-again, and the result names the earlier commands as well.
+Each mutant of `mutant_list` is applied to a copy of the tree without reference folder; affected kernels are
+compiled again. Then the tests of the file are run. A mutant is killed if a test fails, or if the tests take too
+long. This requires an active virtual environment with an editable install, for meson and ninja. With file names as
+arguments, such as ``mixture/em.py``, only their mutants are run again, and the record also contains the earlier
+commands.
 """
 
 import contextlib
@@ -27,14 +27,14 @@ from benchmarks.common.reference import ROOT
 from benchmarks.studies.robustness.mutant_list import FROM_THE_REVIEW, FROM_THE_THIRD_REVIEW, MUTANTS, tests_of
 
 SECONDS = 900
-# What tests import takes longer to load than most mutants to be killed: it is loaded once, and runs are forks.
-LOADED_ONCE = ("numpy", "scipy.stats", "hypothesis", "pandas", "polars", "sklearn.cluster", "sklearn.pipeline")
-LOADED_ONCE += ("sklearn.utils.estimator_checks", "sklearn.neighbors", "sklearn.datasets")
-# Dask clusters and clocks fail by themselves on a busy machine.
+# Imports of tests take longer than most mutants need to be killed, so modules are loaded once and runs are forks.
+PRELOADED = ("numpy", "scipy.stats", "hypothesis", "pandas", "polars", "sklearn.cluster", "sklearn.pipeline")
+PRELOADED += ("sklearn.utils.estimator_checks", "sklearn.neighbors", "sklearn.datasets")
+# Tests of Dask clusters and of timing fail at random on a busy machine.
 OPTIONS = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "xdist.plugin")
 OPTIONS += ("-m", "not slow and not long and not timing")
 OPTIONS += ("-k", "not dask and not is_quick and not slow_down and not slow_the")
-# For processes that tests start: the loader of an editable install would find the original instead of the copy.
+# For subprocesses of tests: the loader of an editable install would find the original instead of the copy.
 SITECUSTOMIZE = """
 import sys
 sys.meta_path[:] = [one for one in sys.meta_path if type(one).__name__ != "MesonpyMetaFinder"]
@@ -42,19 +42,19 @@ sys.meta_path[:] = [one for one in sys.meta_path if type(one).__name__ != "Meson
 
 
 class Copy:
-    """A copy of the tree in which errors can be made.
+    """A copy of the tree for mutants.
 
     Parameters
     ----------
     folder : Path
-        An empty folder.
+        Empty folder.
     """
 
     def __init__(self, folder):
         self.folder, self.root = folder, folder / "evidential-learn"
         self.kernels = self.root / "src" / "evlearn" / "kernels"
-        listed = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
-        for name in subprocess.check_output(listed, cwd=ROOT, text=True).split("\0"):
+        command = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
+        for name in subprocess.check_output(command, cwd=ROOT, text=True).split("\0"):
             if name and (ROOT / name).is_file():
                 (self.root / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(ROOT / name, self.root / name)
@@ -66,10 +66,10 @@ class Copy:
 
     @contextlib.contextmanager
     def mutated(self, mutant):
-        """The copy with the error of a mutant, for a while."""
+        """Apply a mutant to the copy, temporarily."""
         path = self.root / "src" / "evlearn" / mutant.file
         original = path.read_text()
-        path.write_text(with_error(mutant))
+        path.write_text(mutated_source(mutant))
         try:
             for library in self._touched(mutant.file):
                 self._compile(library.name)
@@ -87,60 +87,60 @@ class Copy:
         tests : iterable of str
             Files and folders.
         seconds : float, default=SECONDS
-            How long they may take.
+            Time limit.
 
         Returns
         -------
         by : str
-            The test that failed, or what else happened; empty if all passed.
+            First test that failed, or another reason of failure; empty if all passed.
         took : float
-            How many seconds it took.
+            Elapsed seconds.
         """
         begin, log = time.perf_counter(), self.folder / "log"
         process = os.fork()
         if process == 0:
             self._run(list(dict.fromkeys(tests)), log)
-        while not (ended := os.waitpid(process, os.WNOHANG))[0]:
+        while not (status := os.waitpid(process, os.WNOHANG))[0]:
             if time.perf_counter() - begin > seconds:
-                os.killpg(process, signal.SIGKILL)  # a session of its own: nothing else is in it
+                os.killpg(process, signal.SIGKILL)  # the session contains no other processes
                 os.waitpid(process, 0)
                 return "too long", round(time.perf_counter() - begin, 1)
             time.sleep(0.05)
-        code, took = os.waitstatus_to_exitcode(ended[1]), round(time.perf_counter() - begin, 1)
+        code, took = os.waitstatus_to_exitcode(status[1]), round(time.perf_counter() - begin, 1)
         lines = log.read_text(errors="replace").splitlines()
         if code in (4, 5):
             raise RuntimeError("\n".join(["these tests cannot be run", *lines[-20:]]))
         failed = [line for line in lines if line.startswith(("FAILED ", "ERROR "))]
-        told = [line.split(" ", 1)[1].split(" - ")[0] for line in failed]
-        return "" if code == 0 else (told or [f"the process ended with {code}"])[0], took
+        names = [line.split(" ", 1)[1].split(" - ")[0] for line in failed]
+        return "" if code == 0 else (names or [f"the process ended with {code}"])[0], took
 
     def _touched(self, file):
-        """The kernels that a file is a part of: ``gram_body.h`` is one of ``evclus.pyx``."""
+        """Return the kernels that include a file: ``gram_body.h`` is included by ``evclus.pyx``."""
         owners = {"gram": "evclus"}
         name = Path(file).stem.removesuffix("_body")
-        return [one for one in self.compiled if one.name.split(".")[0] == owners.get(name, name)]
+        return [library for library in self.compiled if library.name.split(".")[0] == owners.get(name, name)]
 
     def _compile(self, library):
-        done = subprocess.run(["ninja", "-C", "build", library], cwd=self.root, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"{library} does not compile:\n{done.stdout[-3000:]}")
+        process = subprocess.run(["ninja", "-C", "build", library], cwd=self.root, capture_output=True, text=True)
+        if process.returncode:
+            raise RuntimeError(f"{library} does not compile:\n{process.stdout[-3000:]}")
         shutil.copyfile(self.root / "build" / library, self.kernels / library)
 
     def _run(self, tests, log):
-        """In a fork: run the tests and end."""
+        """Run the tests in a fork, and exit."""
         os.setsid()
         os.chdir(self.root)
         with log.open("w") as output:
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
-        sys.stdout, sys.stderr = (io.TextIOWrapper(os.fdopen(one, "wb")) for one in (1, 2))
+        sys.stdout, sys.stderr = (io.TextIOWrapper(os.fdopen(item, "wb")) for item in (1, 2))
         os.environ["PYTHONPATH"] = os.pathsep.join([str(self.folder), str(self.root / "src")])
-        # A file may change twice within the second that caches of bytecode look at.
+        # A file may change more often than the resolution of time stamps of cached bytecode.
         os.environ["PYTHONDONTWRITEBYTECODE"] = os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         sys.dont_write_bytecode = True
-        # Tests import what the copy has, not what this process runs from.
-        sys.path = [str(self.root / "src"), *(one for one in sys.path if Path(one).resolve() != ROOT)]
-        for name in [one for one in sys.modules if one.split(".")[0] == "benchmarks"]:
+        # Tests must import from the copy, not from the working directory of this process.
+        sys.path = [str(self.root / "src"), *(item for item in sys.path if Path(item).resolve() != ROOT)]
+        for name in [item for item in sys.modules if item.split(".")[0] == "benchmarks"]:
             del sys.modules[name]
         os.environ.pop("EVLEARN_REFERENCE", None)
         exec(SITECUSTOMIZE)
@@ -156,15 +156,15 @@ class Copy:
 
 
 def compiled_kernels():
-    """The libraries of the editable install, which compiles what has changed when it is imported."""
+    """Return the libraries of the editable install, which compiles changed files when it is imported."""
     names = [path.stem for path in (ROOT / "src" / "evlearn" / "kernels").glob("*.pyx")]
     code = f"for one in {names}: print(__import__('evlearn.kernels.' + one, fromlist=['_']).__file__)"
-    told = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT / "tests", text=True)
-    return [Path(line) for line in told.split()]
+    output = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT / "tests", text=True)
+    return [Path(line) for line in output.split()]
 
 
-def with_error(mutant):
-    """The source of a file with the error of a mutant."""
+def mutated_source(mutant):
+    """Return the source of a file with a mutant."""
     text = (ROOT / "src" / "evlearn" / mutant.file).read_text()
     if text.count(mutant.old) != 1:
         raise ValueError(
@@ -175,14 +175,14 @@ def with_error(mutant):
 
 
 def attempt(copy, mutant):
-    """What the tests of a file say to one of its mutants."""
+    """Return the outcome of the tests of a file for one of its mutants."""
     with copy.mutated(mutant):
         by, seconds = copy.test(tests_of(mutant.file))
     return {
         "file": mutant.file,
         "old": mutant.old,
         "new": mutant.new,
-        "why": mutant.why,
+        "why": mutant.consequence,
         "from_the_review": mutant in FROM_THE_REVIEW + FROM_THE_THIRD_REVIEW,
         "equivalent": mutant.equivalent,
         "killed": bool(by),
@@ -192,44 +192,45 @@ def attempt(copy, mutant):
 
 
 def summary(outcomes):
-    """How many of the mutants that can be noticed were."""
-    counted = [one for one in outcomes if not one["equivalent"]]
-    killed = sum(one["killed"] for one in counted)
-    return {"mutants": len(counted), "killed": killed, "equivalent": len(outcomes) - len(counted)}
+    """Return the numbers of mutants, of killed and of equivalent ones."""
+    detectable = [outcome for outcome in outcomes if not outcome["equivalent"]]
+    killed = sum(outcome["killed"] for outcome in detectable)
+    return {"mutants": len(detectable), "killed": killed, "equivalent": len(outcomes) - len(detectable)}
 
 
-def key(one):
-    """What tells mutants from each other."""
-    facts = one if isinstance(one, dict) else one._asdict()
+def key(mutant):
+    """Return a key that identifies a mutant."""
+    facts = mutant if isinstance(mutant, dict) else mutant._asdict()
     return facts["file"], facts["old"], facts["new"]
 
 
 def main():
-    """Try all mutants, or those of the files that are named, and write what was found."""
+    """Run all mutants, or those of the selected files, and write the results."""
     files = sys.argv[1:]
-    chosen = [one for one in MUTANTS if not files or one.file in files]
+    chosen = [mutant for mutant in MUTANTS if not files or mutant.file in files]
     for mutant in chosen:
-        with_error(mutant)
-    before = record.read("mutants") if files else {"outcomes": []}
-    found = {key(one): one for one in before["outcomes"]}
-    os.environ["OMP_NUM_THREADS"] = "1"  # before NumPy is there: a process with threads cannot be forked
-    for name in LOADED_ONCE:
+        mutated_source(mutant)
+    recorded = record.load("mutants") if files else {"outcomes": []}
+    results = {key(outcome): outcome for outcome in recorded["outcomes"]}
+    # This must precede the import of NumPy, because a process with threads cannot be forked.
+    os.environ["OMP_NUM_THREADS"] = "1"
+    for name in PRELOADED:
         if importlib.util.find_spec(name.split(".")[0]):
             importlib.import_module(name)
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder))
-        by, _ = copy.test([name for one in chosen for name in tests_of(one.file)], seconds=10 * SECONDS)
+        by, _ = copy.test([name for mutant in chosen for name in tests_of(mutant.file)], seconds=10 * SECONDS)
         if by:
             raise RuntimeError(f"the tests fail without any mutant: {by}")
         for mutant in chosen:
-            one = found[key(mutant)] = attempt(copy, mutant)
-            told = one["by"] or "SURVIVED"
-            print(f"{one['seconds']:>7} s   {mutant.file}   {mutant.new!r}   {told}", flush=True)
-    outcomes = [found[key(one)] for one in MUTANTS if key(one) in found]
-    told = summary(outcomes)
-    others = {"other_files": [*before.get("other_files", []), before["command"]]} if files else {}
-    record.write("mutants", told | others | {"outcomes": outcomes})
-    print(f"{told['killed']} of {told['mutants']} killed; {told['equivalent']} more cannot be noticed")
+            outcome = results[key(mutant)] = attempt(copy, mutant)
+            name = outcome["by"] or "SURVIVED"
+            print(f"{outcome['seconds']:>7} s   {mutant.file}   {mutant.new!r}   {name}", flush=True)
+    outcomes = [results[key(mutant)] for mutant in MUTANTS if key(mutant) in results]
+    counts = summary(outcomes)
+    additional = {"other_files": [*recorded.get("other_files", []), recorded["command"]]} if files else {}
+    record.write("mutants", counts | additional | {"outcomes": outcomes})
+    print(f"{counts['killed']} of {counts['mutants']} killed; {counts['equivalent']} are equivalent")
 
 
 if __name__ == "__main__":

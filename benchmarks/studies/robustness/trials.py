@@ -1,6 +1,6 @@
-"""Trials of the robustness study beyond inputs: files, threads, workers that die, disks that are full, Ctrl-C.
+"""Trials of the robustness study: files, threads, killed workers, full disks, Ctrl-C.
 
-Each trial is a function. It returns what happened, and raises where that is not what should have happened.
+Each trial is a function that returns a description of what happened, and raises an error if that is wrong.
 """
 
 import json
@@ -21,7 +21,7 @@ import numpy as np
 
 import evlearn
 from benchmarks.studies.robustness import inputs
-from benchmarks.studies.robustness.grid import Watched, subjects
+from benchmarks.studies.robustness.grid import WorkerProcess, subjects
 from evlearn import watching
 from evlearn.cluster import ECM, EVCLUS
 from evlearn.datasets import make_fourclass
@@ -29,29 +29,29 @@ from evlearn.datasets import make_fourclass
 SECONDS = 240
 
 
-def expect(condition, otherwise):
-    """Let a trial fail unless something holds."""
+def expect(condition, message):
+    """Raise AssertionError unless a condition holds."""
     if not condition:
-        raise AssertionError(otherwise)
+        raise AssertionError(message)
 
 
-def fitted():
-    """All estimators, fitted to good data."""
+def fit_all():
+    """Return all estimators, fitted to valid data."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return {name: (one.make().fit(*one.data), one.data[0]) for name, one in subjects().items()}
+        return {name: (subject.make().fit(*subject.data), subject.data[0]) for name, subject in subjects().items()}
 
 
 def answer(model, X):
-    """What a fitted estimator says about rows, as bytes."""
+    """Return the predictions of a fitted estimator as bytes."""
     if hasattr(model, "predict_mass"):
         return model.predict_mass(X).masses.tobytes()
     return (model.predict_proba if hasattr(model, "predict_proba") else model.transform)(X).tobytes()
 
 
 def pickles():
-    """Pickle and joblib files."""
-    models = fitted()
+    """Load models from pickle and joblib files."""
+    models = fit_all()
     for name, (model, X) in models.items():
         expect(answer(pickle.loads(pickle.dumps(model)), X) == answer(model, X), f"{name}: pickle")
         with tempfile.TemporaryDirectory() as folder:
@@ -61,24 +61,24 @@ def pickles():
 
 
 def model_files():
-    """save_model and load_model."""
-    same, refused = [], []
+    """Load models that were saved by save_model."""
+    identical, rejected = [], []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.json")
-        for name, (model, X) in fitted().items():
+        for name, (model, X) in fit_all().items():
             try:
                 evlearn.save_model(model, path)
             except TypeError as error:
                 expect("joblib.dump" in str(error) or "must be one of" in str(error), f"{name}: {error}")
-                refused.append(name)
+                rejected.append(name)
                 continue
             expect(answer(evlearn.load_model(path), X) == answer(model, X), name)
-            same.append(name)
-    return f"the same bits from {len(same)} estimators; refused, with a reason: {', '.join(refused)}"
+            identical.append(name)
+    return f"the same bits from {len(identical)} estimators; refused, with a reason: {', '.join(rejected)}"
 
 
 def damaged_files():
-    """Model files with a piece cut out or replaced."""
+    """Load model files with removed or replaced parts."""
     random = np.random.default_rng(0)
     model, X = ECM(3, random_state=0).fit(inputs.good_data()[0]), inputs.good_data()[0]
     outcomes = {"refused": 0, "read, and predicts": 0}
@@ -90,31 +90,31 @@ def damaged_files():
             start, length = random.integers(len(text)), random.integers(1, 40)
             path.write_text(text[:start] + str(random.choice(["", "0", "null", "-1"])) + text[start + length :])
             try:
-                found = evlearn.load_model(path).predict_mass(X).masses
+                masses = evlearn.load_model(path).predict_mass(X).masses
             except ValueError as error:
                 expect(str(error), "an error without a message")
                 outcomes["refused"] += 1
             else:
-                expect(np.isfinite(found).all(), f"NaN masses from {path.read_text()}")
+                expect(np.isfinite(masses).all(), f"NaN masses from {path.read_text()}")
                 outcomes["read, and predicts"] += 1
-    return ", ".join(f"{how}: {count}" for how, count in outcomes.items()) + " (of 500)"
+    return ", ".join(f"{outcome}: {count}" for outcome, count in outcomes.items()) + " (of 500)"
 
 
 def threads():
-    """Eight threads ask one fitted estimator at once."""
-    models = fitted()
+    """Use a fitted estimator in 8 threads."""
+    models = fit_all()
     for name, (model, X) in models.items():
         expected = answer(model, X)
         with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(lambda _, m=model, x=X: answer(m, x), range(40)))
-        expect(all(one == expected for one in found), name)
+            answers = list(pool.map(lambda _, m=model, x=X: answer(m, x), range(40)))
+        expect(all(result == expected for result in answers), name)
     return f"the same bits as one thread, from all {len(models)} estimators"
 
 
 def long_fit(data, action=lambda: None):
-    """A fit that does something after its third iteration."""
+    """Fit ECM, with an action after the third iteration."""
     model = ECM(3, init=[[0, 0], [1, 1], [2, 2]], tol=0, max_iter=20, random_state=0)
-    with warnings.catch_warnings(), watching(lambda progress: action() if progress.done == 3 else None):
+    with warnings.catch_warnings(), watching(lambda progress: action() if progress.n_done == 3 else None):
         warnings.simplefilter("ignore")
         return model.fit(data)
 
@@ -133,60 +133,60 @@ def dask_workers():
 
 
 def dask_worker_killed_in_ecm():
-    """A Dask worker is killed in the middle of a fit of ECM."""
+    """Kill a Dask worker during a fit of ECM."""
     X = make_fourclass(100_000, random_state=0)[0]
     with dask_workers() as client:
         expected = long_fit(X)
-        victim = next(iter(client.run(os.getpid).values()))
-        model = long_fit(X, lambda: os.kill(victim, signal.SIGKILL))
-        expect(victim not in client.run(os.getpid).values(), "nobody was killed")
-    expect(np.array_equal(model.masses_, expected.masses_), "another result")
+        worker = next(iter(client.run(os.getpid).values()))
+        model = long_fit(X, lambda: os.kill(worker, signal.SIGKILL))
+        expect(worker not in client.run(os.getpid).values(), "no worker was killed")
+    expect(np.array_equal(model.masses_, expected.masses_), "different result")
     return "the fit went on to the same bits"
 
 
 def dask_worker_killed_in_evclus():
-    """A Dask worker is killed in the middle of a fit of EVCLUS with landmarks."""
+    """Kill a Dask worker during a fit of EVCLUS with landmarks."""
     X = make_fourclass(400_000, random_state=0)[0]
     model = EVCLUS(4, solver="landmark", n_landmarks=100, random_state=0)
     with dask_workers() as client:
-        model.fit(X)  # workers load what they need
+        model.fit(X)  # workers load modules
         start = time.monotonic()
         expected = model.fit(X).masses_
         seconds = time.monotonic() - start
-        victim = next(iter(client.run(os.getpid).values()))
-        threading.Timer(seconds / 2, os.kill, (victim, signal.SIGKILL)).start()
-        found = model.fit(X).masses_
-        expect(victim not in client.run(os.getpid).values(), "nobody was killed before the end")
-    expect(np.array_equal(found, expected), "another result")
+        worker = next(iter(client.run(os.getpid).values()))
+        threading.Timer(seconds / 2, os.kill, (worker, signal.SIGKILL)).start()
+        masses = model.fit(X).masses_
+        expect(worker not in client.run(os.getpid).values(), "no worker was killed before the end")
+    expect(np.array_equal(masses, expected), "different result")
     return "the fit went on to the same bits"
 
 
 def loky_worker_killed():
-    """A joblib process is killed in the middle of a fit of ECM."""
+    """Kill a joblib process during a fit of ECM."""
     X = make_fourclass(100_000, random_state=0)[0]
     expected = long_fit(X)
     with joblib.parallel_config("loky", n_jobs=2):
         try:
-            model = long_fit(X, kill_a_child)
+            model = long_fit(X, kill_child)
         except joblib.externals.loky.process_executor.TerminatedWorkerError as error:
-            told = f"{type(error).__name__}: {str(error).split(';')[0].split('.')[0]}"
+            description = f"{type(error).__name__}: {str(error).split(';')[0].split('.')[0]}"
         else:
-            expect(np.array_equal(model.masses_, expected.masses_), "another result")
-            told = "the fit went on to the same bits"
-        expect(np.array_equal(long_fit(X).masses_, expected.masses_), "the next fit is not as it should be")
-    return f"{told}; the next fit is as it should be"
+            expect(np.array_equal(model.masses_, expected.masses_), "different result")
+            description = "the fit went on to the same bits"
+        expect(np.array_equal(long_fit(X).masses_, expected.masses_), "wrong result of the next fit")
+    return f"{description}; the next fit is as it should be"
 
 
-def kill_a_child():
-    found = subprocess.run(["pgrep", "-P", str(os.getpid()), "-f", "loky"], capture_output=True, text=True)
-    workers = [int(one) for one in found.stdout.split()]
+def kill_child():
+    listing = subprocess.run(["pgrep", "-P", str(os.getpid()), "-f", "loky"], capture_output=True, text=True)
+    workers = [int(word) for word in listing.stdout.split()]
     expect(workers, "no worker to kill")
     os.kill(workers[-1], signal.SIGKILL)
 
 
 @contextmanager
 def small_disk(options="size=40k"):
-    """A disk of its own, soon full; without the right to mount one, a limit on the size of files."""
+    """Provide a small separate disk, or limit the size of files without the permission to mount one."""
     with tempfile.TemporaryDirectory() as folder:
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True)
         if mounted.returncode == 0:
@@ -206,25 +206,25 @@ def small_disk(options="size=40k"):
 
 
 def full_disk():
-    """The disk is full while results are written."""
+    """Write results to a full disk."""
     X = np.random.default_rng(0).random((40_000, 2))
     model = ECM(3, random_state=0).fit(X)
-    ways = {
+    writers = {
         "m.npy": lambda path: model.predict_mass(X, out=path),
         "m.parquet": lambda path: model.predict_mass(X, out=path),
-        "fit.npy": lambda path: ECM(3, masses_file=path, random_state=0).fit(X),
+        "fit.npy": lambda path: ECM(3, store_masses=path, random_state=0).fit(X),
         "partition.npz": model.credal_partition_.save,
         "partition.json": model.credal_partition_.save,
         "model.json": lambda path: evlearn.save_model(EVCLUS(2, random_state=0).fit(X[:2000]), path),
     }
-    told = refusals(ways, small_disk)
-    return f"{told[0]}; the message names the file, and nothing is left of it ({', '.join(ways)})"
+    description = check_refusals(writers, small_disk)
+    return f"{description[0]}; the message names the file, and nothing is left of it ({', '.join(writers)})"
 
 
-def refusals(ways, disk):
-    """Each way to write ends in an error that names the file, and leaves nothing behind."""
-    with disk() as (folder, what):
-        for name, write in ways.items():
+def check_refusals(writers, disk):
+    """Check that each writer raises an error that contains the name of the file, and leaves no file."""
+    with disk() as (folder, limit):
+        for name, write in writers.items():
             try:
                 write(folder / name)
             except OSError as error:
@@ -232,14 +232,14 @@ def refusals(ways, disk):
             else:
                 raise AssertionError(f"{name} was written")
             expect(not os.listdir(folder), f"{name} left {os.listdir(folder)}")
-    return what, name
+    return limit, name
 
 
 def read_only_folder():
-    """The folder cannot be written to."""
+    """Write results to a read-only folder."""
     X = inputs.good_data()[0]
     model = ECM(3, random_state=0).fit(X)
-    ways = {
+    writers = {
         "m.npy": lambda path: model.predict_mass(X, out=path),
         "m.parquet": lambda path: model.predict_mass(X, out=path),
         "model.json": lambda path: evlearn.save_model(model, path),
@@ -250,15 +250,15 @@ def read_only_folder():
         with small_disk("ro,size=40k") as (folder, _):
             folder.chmod(0o500) if os.access(folder, os.W_OK) else None
             if os.access(folder, os.W_OK):
-                raise AssertionError("no way to lock a folder here")
+                raise AssertionError("this folder cannot be locked")
             yield folder, "locked"
 
-    refusals(ways, locked)
+    check_refusals(writers, locked)
     return "an error that names the file"
 
 
 def existing_targets():
-    """Results where there is a file already."""
+    """Write results to existing files and folders."""
     X = inputs.good_data()[0]
     model = ECM(3, random_state=0).fit(X)
     with tempfile.TemporaryDirectory() as folder:
@@ -277,18 +277,18 @@ def existing_targets():
 
 
 def interrupted():
-    """Ctrl-C in the middle of a fit."""
+    """Interrupt a fit by Ctrl-C."""
     from evlearn.neural import NNEVCLUS
 
-    many, some = make_fourclass(1_000_000, random_state=0)[0], make_fourclass(1500, random_state=0)[0]
+    large, small = make_fourclass(1_000_000, random_state=0)[0], make_fourclass(1500, random_state=0)[0]
     outcomes = []
-    for kind, X in ((ECM, many), (EVCLUS, some), (NNEVCLUS, some)):
-        # With its defaults ECM would be over before the key is pressed.
+    for kind, X in ((ECM, large), (EVCLUS, small), (NNEVCLUS, small)):
+        # With its defaults, ECM would stop before the interrupt.
         slow = {"beta": 2, "init": "random"} if kind is ECM else {}
         model, name = kind(4, tol=0, max_iter=10**6, random_state=0, **slow), kind.__name__
         key = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
         key.start()
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as records:
             warnings.simplefilter("always")
             try:
                 model.fit(X)
@@ -297,8 +297,11 @@ def interrupted():
                 expect(not hasattr(model, "focal_sets_"), f"{name} is half fitted")
                 outcomes.append(f"{name}: KeyboardInterrupt, not fitted")
                 continue
-        expect(any("interrupt" in str(one.message).lower() for one in said), f"{name} says nothing: {said}")
-        expect(np.isfinite(model.predict_mass(some).masses).all(), name)
+        expect(
+            any("interrupt" in str(warning.message).lower() for warning in records),
+            f"{name} says nothing: {records}",
+        )
+        expect(np.isfinite(model.predict_mass(small).masses).all(), name)
         outcomes.append(f"{name}: a warning, and the result so far")
     return "; ".join(outcomes)
 
@@ -319,8 +322,8 @@ TRIALS = (
 
 
 def serve(pipe):
-    """Run the trials that are asked for."""
-    known = {one.__name__: one for one in TRIALS}
+    """Run requested trials."""
+    registry = {trial.__name__: trial for trial in TRIALS}
     pipe.send("ready")
     while True:
         try:
@@ -328,22 +331,22 @@ def serve(pipe):
         except EOFError:
             return
         try:
-            pipe.send(("ok", known[name]()))
-        except Exception as error:  # told in the table
+            pipe.send(("ok", registry[name]()))
+        except Exception as error:  # reported in the table
             pipe.send(("failed", f"{type(error).__name__}: {error}"[:500]))
 
 
 def run(names=None, seconds=SECONDS):
-    """What was tried, how it ended and what happened, one dictionary for each trial."""
-    found = []
+    """Run trials and return a dict for each: its description, its outcome and what happened."""
+    results = []
     for trial in TRIALS:
         if names and trial.__name__ not in names:
             continue
-        watched = Watched(serve)
-        outcome, happened = watched.run(trial.__name__, seconds)
-        watched.close()
-        found.append({"trial": trial.__name__, "what": trial.__doc__, "outcome": outcome, "happened": happened})
-    return found
+        worker = WorkerProcess(serve)
+        outcome, happened = worker.run(trial.__name__, seconds)
+        worker.close()
+        results.append({"trial": trial.__name__, "what": trial.__doc__, "outcome": outcome, "happened": happened})
+    return results
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""What sizes cost."""
+"""Study of costs by size."""

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.studies.scale``: see `study`."""
+"""Command ``python -m benchmarks.studies.scale``; see `study`."""
 
 from benchmarks.studies.scale.study import main
 

@@ -1,8 +1,8 @@
-"""What BootClus costs: ``python -m benchmarks.studies.scale.bootclus [iris] [wine] [n2000] [n20000] [--write]``.
+"""Cost of BootClus: ``python -m benchmarks.studies.scale.bootclus [iris] [wine] [n2000] [n20000] [--write]``.
 
-CPU seconds on Iris beside R's, and on Wine with defaults; time and memory for 2,000 objects (all pairs) and 20,000
-(sampled pairs) beside the bare parts: EM runs, and products and sorts of the probabilities; the same with two
-workers.
+CPU seconds on Iris compared with those of R, and on Wine with defaults; time and memory for 2,000 samples (all
+pairs) and 20,000 (sampled pairs) compared with the main steps: EM runs, and products and sorts of the
+probabilities; the same with 2 workers.
 """
 
 import os
@@ -16,7 +16,7 @@ from sklearn.datasets import load_iris, load_wine, make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.common import command_line, reference
+from benchmarks.common import command_line, papers, reference
 from benchmarks.common.measuring import peak_bytes
 from evlearn.cluster import BootClus
 from evlearn.cluster.model_based.intervals import percentile_intervals
@@ -24,43 +24,43 @@ from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import bootstrap
 
 
-def fits(X, y, n_fits, **settings):
-    """CPU seconds of fits with other seeds, and their adjusted Rand indices."""
+def fits(X, y, n_fits, kind=BootClus, **settings):
+    """Return CPU seconds of fits with different seeds, and their adjusted Rand indices."""
     seconds, aris = [], []
     for seed in range(n_fits):
         start = time.process_time()
-        model = BootClus(3, n_bootstrap=500, random_state=seed, **settings).fit(X)
+        model = kind(3, n_bootstrap=500, random_state=seed, **settings).fit(X)
         seconds.append(round(time.process_time() - start, 3))
         aris.append(round(adjusted_rand_score(y, model.labels_), 3))
     return seconds, aris
 
 
 def on_iris():
-    """CPU seconds of five fits, with the settings of R's recorded runs."""
-    seconds, aris = fits(*load_iris(return_X_y=True), 6, covariance_models="VEV", variance_floor=0)
+    """Return CPU seconds of 5 fits, with the settings of R's recorded runs."""
+    seconds, aris = fits(*load_iris(return_X_y=True), 6, papers.BootClus, covariance_models="VEV")
     recorded = [float(row["cpu_seconds"]) for row in reference.timings() if row["case"] == "bootclus_iris_G3_B500"]
-    ours = float(np.median(seconds[1:]))  # the first fit loads libraries
+    median = float(np.median(seconds[1:]))  # the first fit loads libraries
     return {
         "cpu_seconds": seconds,
         "r_cpu_seconds": recorded,
-        "times_less_cpu": round(float(np.median(recorded)) / ours, 1),
+        "times_less_cpu": round(float(np.median(recorded)) / median, 1),
         "ari": aris,
     }
 
 
 def on_wine():
-    """CPU seconds of fits with defaults otherwise, which choose the covariance model."""
+    """Return CPU seconds of fits with defaults otherwise, including the choice of the covariance model."""
     X, y = load_wine(return_X_y=True)
     seconds, aris = fits(StandardScaler().fit_transform(X), y, 4)
     return {"cpu_seconds": seconds, "median": float(np.median(seconds[1:])), "ari": aris}
 
 
 def on_blobs(n_samples, n_partners):
-    """Time, memory and the bare parts of a fit; and with two workers."""
+    """Return time and memory of a fit and the time of its main steps, and the time with 2 workers."""
     X, _ = make_blobs(n_samples, 4, centers=4, cluster_std=2.5, random_state=0)
     settings = {"covariance_models": "VVV", "n_bootstrap": 500, "n_partners": n_partners, "random_state": 0}
     marks = {}
-    BootClus(2, n_bootstrap=200, n_jobs=2).fit(X[:200])  # workers start, and load what they need
+    BootClus(2, n_bootstrap=200, n_jobs=2).fit(X[:200])  # workers start and load modules
     for n_jobs in (1, 2):
         wall, cpu = time.perf_counter(), time.process_time()
         model = BootClus(4, n_jobs=n_jobs, **settings).fit(X)

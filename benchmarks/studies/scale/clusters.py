@@ -1,7 +1,8 @@
-"""How a fit grows with the number of clusters: ``python -m benchmarks.studies.scale.clusters``, about a minute.
+"""Cost of a fit by the number of clusters: ``python -m benchmarks.studies.scale.clusters``, about a minute.
 
-20,000 samples of ten features in fifty round groups. CPU of a pass over the data and bytes of masses by the number
-of clusters, beside an iteration of scikit-learn's k-means. It writes ``benchmarks/results/scale_clusters.json``.
+20,000 samples with 10 features in 50 round groups. CPU time of a pass over the data and bytes of masses by the
+number of clusters, compared with an iteration of scikit-learn's k-means. It writes
+``benchmarks/results/scale_clusters.json``.
 """
 
 import time
@@ -20,8 +21,8 @@ ROUNDS = 5
 
 def data(seed=0):
     random = np.random.default_rng(seed)
-    centres = 6 * random.normal(size=(GROUPS, FEATURES))
-    return centres[random.integers(GROUPS, size=ROWS)] + random.normal(size=(ROWS, FEATURES))
+    centers = 6 * random.normal(size=(GROUPS, FEATURES))
+    return centers[random.integers(GROUPS, size=ROWS)] + random.normal(size=(ROWS, FEATURES))
 
 
 def cpu(call):
@@ -29,11 +30,11 @@ def cpu(call):
 
 
 def lloyd(X, n_clusters):
-    """CPU of an iteration of k-means: what several take beyond one."""
+    """Return CPU seconds of an iteration of k-means, from the difference between a long and a short fit."""
     start = X[:n_clusters]
-    several, one = (KMeans(n_clusters, init=start, n_init=1, max_iter=n, tol=0) for n in (8, 1))
-    longer, shorter = cpu(lambda: several.fit(X)), cpu(lambda: one.fit(X))
-    return (longer - shorter) / max(several.n_iter_ - 1, 1)
+    long, short = (KMeans(n_clusters, init=start, n_init=1, max_iter=n, tol=0) for n in (8, 1))
+    longer, shorter = cpu(lambda: long.fit(X)), cpu(lambda: short.fit(X))
+    return (longer - shorter) / max(long.n_iter_ - 1, 1)
 
 
 def measure(X, n_clusters):

@@ -1,12 +1,12 @@
-"""EK-NNclus: clusters found, speed against R's recorded times, sizes up to a million objects, and the bare limit.
+"""EK-NNclus: clusters found, speed compared with R, sizes up to a million samples, and the lower limit of a pass.
 
 ``python -m benchmarks.studies.scale.eknnclus [seeds] [speed] [sizes] [limit] [--write]``
 
-Seeds are 20, each with one start. Speed is CPU seconds of a fit with the search of neighbours, one BLAS thread;
-R's are those of ``timings.csv``. R's criterion is a running one, which is right for symmetric graphs only; both
-are compared by the objective of their labels. Sizes are with a graph of 30 neighbours that is given, each in its
-own process; its peak memory is what the fit adds to the graph. The limit is a loop that only looks at the labels
-of all neighbours.
+There are 20 seeds, each with one start. Speed is CPU seconds of a fit including the neighbor search, with one BLAS
+thread; those of R are in ``timings.csv``. R's criterion is a running one, which is correct for symmetric graphs
+only, so both are compared by the objective of their labels. Sizes have a given graph with 30 neighbors, each in a
+separate process; its peak memory excludes the graph. The limit is a loop that only reads the labels of all
+neighbors.
 """
 
 import json
@@ -37,24 +37,28 @@ def load(name):
 
 
 def seeds():
-    """How many of 20 seeds find the clusters, with each kind of graph."""
+    """Return the number of clusters for 20 seeds, with each kind of graph."""
     results = {}
-    for name, own in SETTINGS.items():
+    for name, options in SETTINGS.items():
         X = load(name)
         for graph in ("directed", "union"):
-            found = [EKNNClus(graph=graph, random_state=seed, **own).fit(X).n_clusters_ for seed in range(20)]
+            numbers = [
+                EKNNClus(graph=graph, random_state=seed, **options).fit(X).n_clusters_ for seed in range(20)
+            ]
             results[f"{name}, {graph}"] = {
-                **own,
+                **options,
                 "seeds": 20,
-                f"seeds_with_{CLUSTERS[name]}_clusters": found.count(CLUSTERS[name]),
-                "clusters": " ".join(map(str, found)),
+                f"seeds_with_{CLUSTERS[name]}_clusters": numbers.count(CLUSTERS[name]),
+                "clusters": " ".join(map(str, numbers)),
             }
     return results
 
 
 def speed():
-    """CPU seconds of a fit of s2 against R's, with the objective of both."""
-    of_r = [float(row["cpu_seconds"]) for row in reference.timings() if row["case"].startswith("EkNNclus_s2")]
+    """Return CPU seconds of a fit of s2 and of R, with the objective of both."""
+    seconds_of_r = [
+        float(row["cpu_seconds"]) for row in reference.timings() if row["case"].startswith("EkNNclus_s2")
+    ]
     with np.load(reference.results("EkNNclus_s2_K200.npz")) as case:
         y_init = case["y_pl_1b"]
     X = load("s2")
@@ -65,7 +69,7 @@ def speed():
         model = EKNNClus(random_state=seed, **SETTINGS["s2"]).fit(X)
         times.append(time.process_time() - start)
         objectives.append(model.objective_)
-    median = statistics.median(of_r)
+    median = statistics.median(seconds_of_r)
     return {
         "r_cpu_seconds_median": median,
         "r_objective_of_its_labels": r_objective,
@@ -81,7 +85,7 @@ def speed():
 
 
 def blobs(n, random):
-    """Twenty round clusters in the plane, that touch each other."""
+    """Return 20 round clusters in the plane that touch each other."""
     return random.uniform(0, 40, size=(20, 2))[random.integers(20, size=n)] + random.standard_normal((n, 2))
 
 
@@ -92,10 +96,10 @@ def neighbor_graph(n, n_neighbors=30):
     return csr_array((distances[:, 1:].ravel(), indices[:, 1:].ravel().astype(np.int32), starts), shape=(n, n))
 
 
-def one_size(n):
-    """Fit in this process; print what it took."""
+def measure_size(n):
+    """Fit in this process, and print the results."""
     graph = neighbor_graph(n)
-    before, after_graph = peak_memory(), current_memory()
+    initial_peak, after_graph = peak_memory(), current_memory()
     start = time.process_time()
     model = EKNNClus(metric="precomputed", y_init=50, random_state=0).fit(graph)
     seconds = time.process_time() - start
@@ -107,19 +111,19 @@ def one_size(n):
         "clusters": model.n_clusters_,
         "graph_MB": (graph.data.nbytes + graph.indices.nbytes + graph.indptr.nbytes) / 1e6,
         "masses_MB": model.masses_.nbytes / 1e6,
-        "peak_beyond_graph_MB": max(peak_memory(), before) - after_graph,
+        "peak_beyond_graph_MB": max(peak_memory(), initial_peak) - after_graph,
     }
     print(json.dumps(result))
 
 
 def current_memory():
-    """What this process holds now, in MB."""
+    """Return the current memory of this process, in MB."""
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmRSS:")[1].split()[0]) * 1024 / 1e6
 
 
 def sizes():
-    """A given graph of 30 neighbours, up to a million objects; slopes on a log-log scale."""
+    """Return results with a given graph of 30 neighbors, up to a million samples, and log-log slopes."""
     runs = [processes.answer(__spec__.name, "--one-size", n) for n in (10_000, 100_000, 1_000_000)]
     counts = np.log([run["n"] for run in runs])
     fits = np.array([run["fit_cpu_seconds"] for run in runs])
@@ -132,25 +136,25 @@ def sizes():
 
 
 def limit():
-    """A pass over a million objects against the loop that only looks at labels and weights."""
+    """Return the time of passes over a million samples, relative to a loop that only reads labels and weights."""
     graph = neighbor_graph(1_000_000)
     arrays = (graph.indptr, graph.indices, graph.data)
     random = np.random.RandomState(0)
     order = random.permutation(1_000_000).astype(np.int32)
     labels = random.randint(50, size=1_000_000).astype(np.int32)
-    first, second, settled = (cpu_seconds(lambda: sweep(labels, *arrays, order, 50), 1) for _ in range(3))
+    first, second, third = (cpu_seconds(lambda: sweep(labels, *arrays, order, 50), 1) for _ in range(3))
     gathers = cpu_seconds(lambda: gather(labels, *arrays, order))
     return {
         "gather_seconds": gathers,
         "first_pass_over_gather": first / gathers,
         "second_pass_over_gather": second / gathers,
-        "third_pass_over_gather": settled / gathers,
+        "third_pass_over_gather": third / gathers,
         "objective_over_gather": cpu_seconds(lambda: agreement(labels, *arrays)) / gathers,
     }
 
 
 def cpu_seconds(call, rounds=3):
-    """CPU seconds of the fastest round."""
+    """Return the CPU seconds of the fastest round."""
     return best_time(call, rounds, time.process_time)
 
 
@@ -159,7 +163,7 @@ PARTS = {"seeds": seeds, "speed": speed, "sizes": sizes, "limit": limit}
 
 def main():
     if sys.argv[1:2] == ["--one-size"]:
-        one_size(int(sys.argv[2]))
+        measure_size(int(sys.argv[2]))
         return
     command_line.run_parts(__doc__, PARTS, "scale_eknnclus")
 

@@ -1,13 +1,13 @@
-"""ECM on the engines: CPU of an iteration on processes, Dask, Ray, Spark over a bare loop in the same run.
+"""ECM on several engines: CPU per iteration on processes, Dask, Ray and Spark, relative to a bare loop.
 
 ``python -m benchmarks.studies.scale.engine FOLDER [--rows N] [--iterations K] [--engines E ...] [--write]``
 
-FOLDER receives the data, N x 10 float32 rows in Parquet files of a million rows each; they are made once and kept.
-The bare loop reads the same memory map block after block, in one process and with no engine at all: once with the
-library's kernel, so that the ratio is the engine's own cost, and once in plain NumPy, which is what one would
-write without the library. Spark too runs the bare loop, one job for an iteration; processes, Dask and Ray run
-the library's own fit. CPU is that of the client and all its children, in a fit of K iterations less one of a
-single iteration.
+FOLDER receives the data, N x 10 float32 rows in Parquet files of a million rows each, which are written once and
+reused. The bare loop reads the same memory map block by block, in one process without an engine: once with the
+library's kernel, so that the ratio is the overhead of the engine, and once in plain NumPy, as an implementation
+without the library. Spark also runs the bare loop, with one job per iteration; processes, Dask and Ray run the
+library's fit. CPU time is that of the client and all its children, as the difference between a fit of K iterations
+and one of a single iteration.
 """
 
 import os
@@ -32,8 +32,8 @@ from benchmarks.common import command_line, processes, record
 from benchmarks.common.big_data import generate, sample
 from benchmarks.common.papers import ECM
 from benchmarks.common.watching import cpu_seconds
+from evlearn import open_dataset
 from evlearn.belief import FocalSets
-from evlearn.blocks import open_rows
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.utils.chunks import row_blocks, task_slices
@@ -50,14 +50,16 @@ def estimator(n_features, max_iter):
 
 
 def measure(fit, iterations, clock=cpu_seconds):
-    """CPU and wall seconds of an iteration: those of a long fit less those of a short one."""
+    """Return CPU and wall seconds per iteration, from the difference between a long and a short fit."""
     marks = []
     for count in (1, 1 + iterations):
         start = clock(), time.perf_counter()
         model = fit(count)
         marks.append((clock() - start[0], time.perf_counter() - start[1]))
         if getattr(model, "n_iter_", count) != count:
-            raise RuntimeError(f"the fit ended after {model.n_iter_} of {count} iterations: ask for fewer.")
+            raise RuntimeError(
+                f"the fit stopped after {model.n_iter_} of {count} iterations; reduce the number of iterations."
+            )
     return *((long - short) / iterations for short, long in zip(*marks, strict=True)), model
 
 
@@ -66,10 +68,10 @@ def in_order(collect, blocks):
 
 
 def bare_kernel(rows, max_iter, run=in_order):
-    """What ECM does, as a loop over slices of the memory map; `run` maps a function over them."""
+    """Run ECM as a loop over slices of the memory map; `run` maps a function over them."""
     coordinates = Coordinates.of(rows.take(np.arange(20_000)))
     costs = SetCosts.ecm(FocalSets.full(CLUSTERS), alpha=1, beta=2, delta=DELTA)
-    model = EuclideanModel(costs, coordinates, coordinates.enter(starts(rows.n_features)))
+    model = EuclideanModel(costs, coordinates, coordinates.transform(starts(rows.n_features)))
     for _ in range(max_iter + 1):
         collect = partial(collect_block, model, rows)
         model = model.solve(reduce(add, run(collect, task_slices(len(rows), 4 * rows.n_features))))
@@ -77,23 +79,23 @@ def bare_kernel(rows, max_iter, run=in_order):
 
 
 def collect_block(model, rows, block):
-    return model.collect(rows.read(block.start, block.stop))
+    return model.collect(rows.read_rows(block.start, block.stop))
 
 
 def bare_numpy(rows, max_iter):
-    """One iteration after the other in plain NumPy, in blocks that stay in cache."""
+    """Run iterations in plain NumPy, in blocks that fit into the cache."""
     F = FocalSets.full(CLUSTERS).membership[1:].astype(np.float32)
     size = F.sum(axis=1)
     V = starts(rows.n_features).astype(np.float32)
     for _ in range(max_iter + 1):
         powers, sums = np.zeros(len(F)), np.zeros((CLUSTERS, rows.n_features))
-        centres = F @ V / size[:, None]
-        squares = (centres**2).sum(axis=1)
+        centers = F @ V / size[:, None]
+        squares = (centers**2).sum(axis=1)
         for task in task_slices(len(rows), 4 * rows.n_features):
-            whole = rows.read(task.start, task.stop)
+            whole = rows.read_rows(task.start, task.stop)
             for block in row_blocks(len(whole), 4096):
                 X = whole[block]
-                M = X @ (-2 * centres.T)
+                M = X @ (-2 * centers.T)
                 M += squares
                 M += np.einsum("ij,ij->i", X, X)[:, None]
                 M *= size
@@ -139,7 +141,7 @@ def ray_cluster():
 
 
 def start_spark():
-    """A Spark of two processes of Python, whose workers find this module."""
+    """Start Spark with 2 Python processes, whose workers can import this module."""
     from pyspark.sql import SparkSession
 
     os.environ |= processes.environment() | {"PYSPARK_PYTHON": sys.executable}
@@ -149,7 +151,7 @@ def start_spark():
 
 @contextmanager
 def spark_cluster():
-    """The bare loop with Spark between: one job for an iteration, one task for a block."""
+    """Run the bare loop in Spark, with one job per iteration and one task per block."""
     context = start_spark()
 
     def run(collect, blocks):
@@ -171,10 +173,10 @@ ENGINES = {
 
 
 def compare(name, rows, iterations, rounds):
-    """An engine and the bare loop in turns; the ratio is that to the bare loops before and after."""
+    """Measure an engine and the bare loop in alternation; the ratio uses the bare loops before and after."""
     with ENGINES[name]() as fit:
-        fit(rows, 1)  # workers start, and read what they import
-        # The bare loop is this process alone; meanwhile an engine may end or begin processes of its own.
+        fit(rows, 1)  # workers start and import modules
+        # The bare loop is measured in this process alone, because engines may start or stop processes meanwhile.
         bare = [measure(lambda count: bare_kernel(rows, count), iterations, time.process_time)[0]]
         engine, wall = [], []
         for _ in range(rounds):
@@ -183,8 +185,11 @@ def compare(name, rows, iterations, rounds):
             wall.append(elapsed)
             bare.append(measure(lambda count: bare_kernel(rows, count), iterations, time.process_time)[0])
         children = [child.memory_info().rss for child in psutil.Process().children(recursive=True)]
-    around = [(before + after) / 2 for before, after in pairwise(bare)]
-    ratios = sorted(one / other for one, other in zip(engine, around, strict=True))
+    averages = [(before + after) / 2 for before, after in pairwise(bare)]
+    ratios = sorted(
+        seconds_of_engine / seconds_of_bare
+        for seconds_of_engine, seconds_of_bare in zip(engine, averages, strict=True)
+    )
     centers = getattr(model, "cluster_centers_", None)
     return {
         "engine": name,
@@ -212,25 +217,27 @@ def main():
     data = generate(arguments.folder, arguments.rows, FEATURES)
     start = cpu_seconds()
     results = []
-    with open_rows(data, folder=arguments.folder) as rows:
+    with open_dataset(data, folder=arguments.folder) as rows:
         spill = cpu_seconds() - start
         print(f"{len(rows):,} rows, read from Parquet to a memory map in {spill:.1f} s of CPU", flush=True)
         for name in arguments.engines:
-            one = compare(name, rows, arguments.iterations, arguments.rounds)
-            results.append(one)
+            result = compare(name, rows, arguments.iterations, arguments.rounds)
+            results.append(result)
             print(
-                f"{name:10s} {one['ratio']:.2f} x bare ({one['ratios'][0]:.2f} to {one['ratios'][-1]:.2f}); "
-                f"{min(one['cpu_per_iteration']):.2f} s CPU, {min(one['wall_per_iteration']):.2f} s elapsed; "
-                f"{one['largest_worker_bytes'] / 1e6:.0f} MB in the largest process",
+                f"{name:10s} {result['ratio']:.2f} x bare "
+                f"({result['ratios'][0]:.2f} to {result['ratios'][-1]:.2f}); "
+                f"{min(result['cpu_per_iteration']):.2f} s CPU, "
+                f"{min(result['wall_per_iteration']):.2f} s elapsed; "
+                f"{result['largest_worker_bytes'] / 1e6:.0f} MB in the largest process",
                 flush=True,
             )
-    fitted = [one.pop("centers") for one in results]
-    fitted = [one for one in fitted if one is not None]
-    identical = all(one == fitted[0] for one in fitted)
+    fitted = [entry.pop("centers") for entry in results]
+    fitted = [centers for centers in fitted if centers is not None]
+    identical = all(centers == fitted[0] for centers in fitted)
     print("identical prototypes:", identical)
     if arguments.write:
-        found = {"rows": arguments.rows, "spill_cpu": spill, "identical": identical, "results": results}
-        record.write("scale_engine", found, packages=("dask", "distributed"))
+        summary = {"rows": arguments.rows, "spill_cpu": spill, "identical": identical, "results": results}
+        record.write("scale_engine", summary, packages=("dask", "distributed"))
 
 
 if __name__ == "__main__":

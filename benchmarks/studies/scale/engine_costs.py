@@ -1,7 +1,7 @@
-"""What engines cost: to start, to stand by, for a task, for an iteration; and Dask with more workers than cores.
+"""Costs of engines: start, idle memory, tasks, iterations; and Dask with more workers than cores.
 
 ``python -m benchmarks.studies.scale FOLDER engines`` runs it, in an environment with dask, ray and pyspark. A task
-here does nothing and returns what a task of ECM returns, some sums, so that all of its time is the engine's.
+does no work and returns an array as large as that of a task of ECM, so its time is the overhead of the engine.
 """
 
 import os
@@ -18,8 +18,8 @@ WORKERS = (2, 10, 100)
 ENGINES = ("processes", "dask", "ray", "spark")
 
 
-def nothing(number):
-    """A task without work; as many numbers as ECM's sums for 16 sets and 4 clusters of 8 attributes."""
+def empty_task(number):
+    """Return as many numbers as ECM's sums for 16 sets and 4 clusters of 8 features, without work."""
     return np.zeros(49)
 
 
@@ -28,14 +28,14 @@ def start_dask():
 
     cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
     client = Client(cluster)
-    return lambda count: client.gather(client.map(nothing, range(count), pure=False))
+    return lambda count: client.gather(client.map(empty_task, range(count), pure=False))
 
 
 def start_ray():
     import ray
 
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    task = ray.remote(nothing)
+    task = ray.remote(empty_task)
     return lambda count: ray.get([task.remote(number) for number in range(count)])
 
 
@@ -43,15 +43,15 @@ def start_spark():
     from benchmarks.studies.scale import engine
 
     context = engine.start_spark()
-    return lambda count: context.parallelize(range(count), count).map(nothing).collect()
+    return lambda count: context.parallelize(range(count), count).map(empty_task).collect()
 
 
-def one_engine(name):
-    """Start an engine in this process, and give it tasks."""
+def measure_engine(name):
+    """Start an engine in this process, and run tasks."""
     start = time.perf_counter()
     run = globals()[f"start_{name}"]()
     run(2)
-    started = time.perf_counter() - start
+    start_seconds = time.perf_counter() - start
     run(100)
     rounds = []
     for _ in range(3):
@@ -66,7 +66,7 @@ def one_engine(name):
         latency.append(time.perf_counter() - mark)
     return {
         "engine": name,
-        "start_seconds": round(started, 2),
+        "start_seconds": round(start_seconds, 2),
         "start_cpu_seconds": round(cpu_seconds(), 2),
         "memory_bytes": memory_bytes()[0],
         "milliseconds_per_task": round(1e3 * wall / TASKS, 3),
@@ -76,7 +76,7 @@ def one_engine(name):
 
 
 def many_workers(count):
-    """Dask's scheduler with workers that are threads of one process: what is left when there is no work."""
+    """Measure empty tasks of Dask's scheduler with workers that are threads of one process."""
     from distributed import Client, LocalCluster
 
     with (
@@ -84,15 +84,15 @@ def many_workers(count):
         Client(cluster) as client,
     ):
         n_tasks = max(TASKS, 10 * count)
-        client.gather(client.map(nothing, range(n_tasks), pure=False))
+        client.gather(client.map(empty_task, range(n_tasks), pure=False))
         start = time.perf_counter()
-        client.gather(client.map(nothing, range(n_tasks), pure=False))
+        client.gather(client.map(empty_task, range(n_tasks), pure=False))
         seconds = time.perf_counter() - start
     return {"workers": count, "tasks": n_tasks, "milliseconds_per_task": round(1e3 * seconds / n_tasks, 3)}
 
 
 def ways(count=400):
-    """What a task costs in the code's own ways through Dask: sums of parts that have one row each."""
+    """Measure the cost of tasks through Dask for each kind of data: sums of parts with one row each."""
     import tempfile
 
     import dask.array as da
@@ -100,9 +100,9 @@ def ways(count=400):
     import pyarrow.parquet as pq
     from distributed import Client, LocalCluster
 
-    from evlearn.blocks import open_rows
+    from evlearn import open_dataset
 
-    found = {}
+    results = {}
     with (
         tempfile.TemporaryDirectory() as folder,
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
@@ -111,62 +111,62 @@ def ways(count=400):
         data = np.ones((count, 2))
         path = os.path.join(folder, "t.parquet")
         pq.write_table(pa.table({"x": data[:, 0], "y": data[:, 1]}), path, row_group_size=1)
-        for name, given in {"files": path, "collection": da.from_array(data, chunks=(1, 2))}.items():
-            with open_rows(given, block_rows=1) as rows:
+        for name, source in {"files": path, "collection": da.from_array(data, chunks=(1, 2))}.items():
+            with open_dataset(source, block_rows=1) as rows:
                 rows.add(sums)
                 seconds = []
                 for _ in range(3):
                     start = time.perf_counter()
                     rows.add(sums)
                     seconds.append(time.perf_counter() - start)
-            found[name] = [{"workers": 2, "milliseconds_per_task": round(1e3 * min(seconds) / count, 3)}]
-    return found
+            results[name] = [{"workers": 2, "milliseconds_per_task": round(1e3 * min(seconds) / count, 3)}]
+    return results
 
 
 def sums(block, weights=None):
-    """As many numbers as ECM's sums for 16 sets and 4 clusters of 8 features."""
-    return nothing(0)
+    """Return as many numbers as ECM's sums for 16 sets and 4 clusters of 8 features."""
+    return empty_task(0)
 
 
 def iterations(folder, names, n_rows=10**7, n_features=8):
-    """An iteration of ECM on each engine over the bare loop, in turns."""
+    """Yield the time of iterations of ECM on each engine and of the bare loop, in alternation."""
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
 
     from benchmarks.common.big_data import generate
     from benchmarks.studies.scale.engine import compare
-    from evlearn.blocks import open_rows
+    from evlearn import open_dataset
 
     warnings.simplefilter("ignore", ConvergenceWarning)
-    with open_rows(generate(folder, n_rows, n_features), folder=folder) as rows:
+    with open_dataset(generate(folder, n_rows, n_features), folder=folder) as rows:
         for name in names:
-            # Few iterations, for the fit ends soon; many rounds, for clocks are coarse.
-            one = compare(name, rows, iterations=5, rounds=9)
-            one.pop("centers")
-            yield one
+            # Few iterations, because the fit converges quickly; many rounds, because clocks are coarse.
+            result = compare(name, rows, iterations=5, rounds=9)
+            result.pop("centers")
+            yield result
 
 
 def measure(folder, names):
-    """All of it; what was found before stays for engines that are not named."""
-    found = {"tasks": TASKS, "engines": [], "many_workers": [], "iterations": []}
+    """Measure all parts; earlier results of other engines are kept."""
+    results = {"tasks": TASKS, "engines": [], "many_workers": [], "iterations": []}
     if set(names) < set(ENGINES):
-        found |= {key: record.read("scale_engines")[key] for key in found}
-    for name in [one for one in names if one != "processes"]:
-        replace(found["engines"], processes.answer(__spec__.name, "engine", name))
-    if not found["many_workers"]:
-        found["many_workers"] = [processes.answer(__spec__.name, "workers", count) for count in WORKERS]
-    found["ways"] = processes.answer(__spec__.name, "ways", 400)
-    print(found["ways"], flush=True)
-    for one in iterations(folder, names):
-        replace(found["iterations"], one)
-    return found
+        results |= {key: record.load("scale_engines")[key] for key in results}
+    for name in [name for name in names if name != "processes"]:
+        replace(results["engines"], processes.answer(__spec__.name, "engine", name))
+    if not results["many_workers"]:
+        results["many_workers"] = [processes.answer(__spec__.name, "workers", count) for count in WORKERS]
+    results["ways"] = processes.answer(__spec__.name, "ways", 400)
+    print(results["ways"], flush=True)
+    for result in iterations(folder, names):
+        replace(results["iterations"], result)
+    return results
 
 
-def replace(kept, one):
-    """Put a result in the place of an earlier one of the same engine."""
-    print({name: value for name, value in one.items() if not isinstance(value, list)}, flush=True)
-    kept[:] = [other for other in kept if other["engine"] != one["engine"]] + [one]
+def replace(results, result):
+    """Replace an earlier result of the same engine."""
+    print({name: value for name, value in result.items() if not isinstance(value, list)}, flush=True)
+    results[:] = [other for other in results if other["engine"] != result["engine"]] + [result]
 
 
 if __name__ == "__main__":
@@ -174,6 +174,6 @@ if __name__ == "__main__":
 
     kind, value = sys.argv[1:]
     value = value if kind == "engine" else int(value)
-    print(json.dumps({"engine": one_engine, "workers": many_workers, "ways": ways}[kind](value)))
+    print(json.dumps({"engine": measure_engine, "workers": many_workers, "ways": ways}[kind](value)))
     sys.stdout.flush()
-    os._exit(0)  # engines have threads and children that would wait
+    os._exit(0)  # threads and children of engines would block the exit

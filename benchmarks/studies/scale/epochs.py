@@ -1,9 +1,9 @@
 """Epochs of NN-EVCLUS from memory and from Parquet: ``python -m benchmarks.studies.scale.epochs FOLDER``.
 
-Seven minutes. Rows of eight features in four clusters, in mini-batches of 250. CPU of the first epoch, its
-loss, and the peak of memory with pages of mapped files, each in a process of its own (the fastest of two for a
-million rows); and what a hundred million rows would take at the same pace. FOLDER receives the data (480 MB). It
-writes ``benchmarks/results/scale_epochs.json``.
+Rows with 8 features in 4 clusters, in mini-batches of 250. CPU seconds of the first epoch, its loss, and the peak
+of memory with pages of mapped files, each in a separate process (the faster of 2 runs for a million rows); and a
+forecast for a hundred million rows. FOLDER receives the data (480 MB). It takes 7 minutes, and writes
+``benchmarks/results/scale_epochs.json``.
 """
 
 import json
@@ -23,7 +23,7 @@ BLOCK, FEATURES, CLUSTERS, FORECAST = 100_000, 8, 4, 100_000_000
 
 
 def write(path, n_rows):
-    """Files of independent rows."""
+    """Write files of independent rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -37,7 +37,7 @@ def write(path, n_rows):
 
 
 def measure(path, way, n_rows):
-    from evlearn.neural import NNEVCLUS, training
+    from evlearn.neural import NNEVCLUS, Solver, training
 
     X = path
     if way == "memory":
@@ -45,18 +45,18 @@ def measure(path, way, n_rows):
 
         X = np.column_stack([column.to_numpy() for column in pq.read_table(path).columns])
     seconds = []
-    epoch = training._Run.epoch
+    epoch = training.BatchTraining.run_epoch
 
-    def timed(run):
+    def timed_epoch(run):
         begin = time.process_time()
         value = epoch(run)
         seconds.append(time.process_time() - begin)
         return value
 
-    training._Run.epoch = timed
+    training.BatchTraining.run_epoch = timed_epoch
     begin = time.process_time()
-    settings = {"solver": "rmsprop", "batch_size": 250, "max_iter": 1, "random_state": 0, "store_masses": False}
-    model = NNEVCLUS(CLUSTERS, **settings).fit(X)
+    solver = Solver("rmsprop", batch_size=250)
+    model = NNEVCLUS(CLUSTERS, solver=solver, max_iter=1, random_state=0, store_masses=False).fit(X)
     return {
         "way": way,
         "rows": n_rows,
@@ -68,28 +68,28 @@ def measure(path, way, n_rows):
 
 
 def run(folder, way, n_rows):
-    """A measurement in a process of its own."""
+    """Run a measurement in a separate process."""
     path = Path(folder) / str(n_rows)
     if not path.exists():
         write(path, n_rows)
     command = [sys.executable, "-m", "benchmarks.studies.scale.epochs", str(path), way, str(n_rows)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout.splitlines()[-1])
-    print(found, flush=True)
-    return found
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    result = json.loads(process.stdout.splitlines()[-1])
+    print(result, flush=True)
+    return result
 
 
 def fastest(runs):
-    return min(runs, key=lambda one: one["epoch_seconds"])
+    return min(runs, key=lambda run: run["epoch_seconds"])
 
 
 def main(folder):
-    # In turns, because the machine has other work too.
+    # Runs alternate, because other processes may disturb them.
     rounds = [[run(folder, way, SMALL) for way in ("memory", "parquet")] for _ in range(ROUNDS)]
-    keep(*map(fastest, zip(*rounds, strict=True)), run(folder, "parquet", LARGE))
+    write_record(*map(fastest, zip(*rounds, strict=True)), run(folder, "parquet", LARGE))
 
 
-def keep(memory, small, large):
+def write_record(memory, small, large):
     hours = (large["epoch_seconds"] + large["other_seconds"]) * FORECAST / large["rows"] / 3600
     forecast = {"rows": FORECAST, "hours": round(hours, 2)}
     record.write("scale_epochs", {"runs": [memory, small, large], "forecast": forecast})

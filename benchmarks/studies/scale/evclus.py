@@ -1,13 +1,12 @@
-"""EVCLUS: minima, speed against R's recorded times, the bare limits, and sizes up to ten million objects.
+"""EVCLUS: minima, speed compared with R, lower limits, and sizes up to ten million samples.
 
 ``python -m benchmarks.studies.scale.evclus [minima] [speed] [limits] [sizes] [slope] [--write]``
 
-Speed is CPU seconds with one BLAS thread, median and least of several seeds and rounds; R's are those of
-``timings.csv``. R has one start. Ours tries up to three others where clusters are left without samples, which
-these settings for S2 lead to; ``one_start`` is the same without them.
-Limits are ratios in one run: a sweep against a loop that only gathers the same rows and sums their products, a
-landmark pass against its bare products and exponential. Every size runs in its own process; its peak memory is
-what the fit adds to the data.
+Speed is CPU seconds with one BLAS thread, median and minimum of several seeds and rounds; those of R are in
+``timings.csv``. R has one start. Ours has up to 3 additional starts if clusters remain without samples, which
+occurs with these settings for S2; ``one_start`` is the same without them. Limits are ratios in one run: a sweep
+relative to a loop that only gathers the same rows and sums their products, and a landmark pass relative to its
+products and exponentials. Each size runs in a separate process; its peak memory excludes the data.
 """
 
 import json
@@ -27,7 +26,7 @@ from evlearn.kernels.simplex_qp import solve_many
 from benchmarks.common import command_line, processes, record, reference
 from benchmarks.common.measuring import best_time
 from evlearn.belief import FocalSets
-from evlearn.cluster import EVCLUS
+from evlearn.cluster import EVCLUS, Quantile
 from evlearn.cluster.dissimilarities import squared_distances
 from evlearn.cluster.pairwise import exact
 from evlearn.cluster.pairwise.pair_graph import Transform
@@ -50,14 +49,14 @@ def load(name):
 
 def settings(name, X):
     return {
-        "gauss4_n10000": {"n_clusters": 4, "d0_quantile": 0.9, "n_partners": 100},
-        "s2": {"n_clusters": 15, "d0_quantile": 0.9, "n_partners": 100},
+        "gauss4_n10000": {"n_clusters": 4, "d0": Quantile(0.9), "n_partners": 100},
+        "s2": {"n_clusters": 15, "d0": Quantile(0.9), "n_partners": 100},
         "protein": {"n_clusters": 4, "metric": "precomputed", "d0": X.max()},
     }[name]
 
 
 def minima():
-    """One start with default settings, over 20 seeds: the share that ends near the best stress known."""
+    """Return the share of 20 seeds with one start that end near the best known stress."""
     X = load("gauss4_n10000")
     fits = [EVCLUS(random_state=seed, **settings("gauss4_n10000", X)).fit(X) for seed in range(20)]
     training = [model.objective_ for model in fits]
@@ -74,7 +73,7 @@ def minima():
 
 
 def speed():
-    """CPU seconds against R's, with the stress of both; in rounds, for a machine may be slow for a while."""
+    """Return CPU seconds and stress of both implementations, in rounds to reduce disturbances."""
     recorded = reference.timings()
     tables = {name: load(name) for name in R_CASES}
     times, one_start = ({name: [] for name in R_CASES} for _ in range(2))
@@ -115,7 +114,7 @@ def timed_fit(seed, name, X):
 
 
 def limits():
-    """The row problem alone, a sweep against its gather, a landmark pass against its bare arithmetic."""
+    """Return the times of the row problem, a sweep and a landmark pass, relative to their lower limits."""
     random = np.random.default_rng(0)
     results = {}
     for f in (6, 17):
@@ -157,39 +156,39 @@ def landmark_limit(random):
     X = clusters(500_000, random)
     model = EVCLUS(4, solver="landmark", random_state=0).fit(X[:20_000])
     inner = model._model
-    ours = best_time(lambda: inner.assign(X))
-    centre = inner.landmarks.mean(axis=0)
-    landmarks = inner.landmarks - centre
+    seconds = best_time(lambda: inner.assign(X))
+    center = inner.landmarks.mean(axis=0)
+    landmarks = inner.landmarks - center
     squares = np.einsum("ij,ij->i", landmarks, landmarks)
     Y = (inner.masses @ inner.focal_sets.conflict_matrix).astype(np.float32)
     transform = Transform("exponential", model.d0_)
 
     def bare():
         for block in row_blocks(len(X), 2048):
-            transform.of_squares(squared_distances(X[block] - centre, landmarks, squares)) @ Y
+            transform.of_squares(squared_distances(X[block] - center, landmarks, squares)) @ Y
 
-    return {"landmark_pass_over_bare_arithmetic": ours / best_time(bare)}
+    return {"landmark_pass_over_bare_arithmetic": seconds / best_time(bare)}
 
 
 def clusters(n, random):
-    """Ten attributes in single precision, four clusters in two of them."""
+    """Return samples with 10 features in single precision, with 4 clusters in 2 of them."""
     X = random.standard_normal((n, 10), dtype=np.float32)
-    which = random.integers(4, size=n)
-    X[:, 0] += 6 * (which % 2)
-    X[:, 1] += 6 * (which // 2)
+    labels = random.integers(4, size=n)
+    X[:, 0] += 6 * (labels % 2)
+    X[:, 1] += 6 * (labels // 2)
     return X
 
 
 def peak_memory():
-    """The peak of this process in MB; unlike getrusage's it does not begin with that of the parent."""
+    """Return the peak memory of this process in MB; unlike that of getrusage, it excludes the parent."""
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e6
 
 
-def one_size(solver, n, n_jobs):
-    """Fit, and for landmarks predict, in this process; print what it took."""
+def measure_size(solver, n, n_jobs):
+    """Fit in this process, predict with landmarks, and print the results."""
     X = clusters(n, np.random.default_rng(0))
-    before = peak_memory()
+    initial_peak = peak_memory()
     start, cpu = time.perf_counter(), time.process_time()
     extra = {"n_partners": 100} if solver != "landmark" else {"n_landmarks": 500}
     model = EVCLUS(4, solver=solver, n_jobs=n_jobs, random_state=0, **extra).fit(X)
@@ -200,7 +199,7 @@ def one_size(solver, n, n_jobs):
         "sweeps": model.n_iter_,
         "converged": bool(model.converged_),
     }
-    result["peak_beyond_data_MB"] = peak_memory() - before
+    result["peak_beyond_data_MB"] = peak_memory() - initial_peak
     result["masses_MB"] = model.masses_.nbytes / 1e6
     result["objective"] = float(model.objective_)
     result["held_out_stress"] = model.stress(X, n_pairs=500_000, random_state=99)
@@ -211,28 +210,28 @@ def one_size(solver, n, n_jobs):
     print(json.dumps(result))
 
 
-def in_a_process(solver, n, n_jobs=1):
+def run_in_process(solver, n, n_jobs=1):
     return processes.answer(__spec__.name, "--one-size", solver, n, n_jobs)
 
 
 def sizes():
-    """A million objects to convergence, ten million with landmarks, and the exact solver on a part of them."""
+    """Return results for a million samples, ten million with landmarks, and the exact solver on a subset."""
     return {
-        "exact_1e6": in_a_process("exact", 1_000_000),
-        "landmark_1e7": in_a_process("landmark", 10_000_000, 2),
-        "exact_on_20000_of_the_same": in_a_process("exact", 20_000),
+        "exact_1e6": run_in_process("exact", 1_000_000),
+        "landmark_1e7": run_in_process("landmark", 10_000_000, 2),
+        "exact_on_20000_of_the_same": run_in_process("exact", 20_000),
     }
 
 
 def slope():
-    """Time against n for the solvers; the slope on a log-log scale."""
+    """Return times by size for each solver, with the slope on a log-log scale."""
     results = {}
     for solver, counts in {
         "exact": (10_000, 100_000, 1_000_000),
         "stochastic": (10_000, 30_000, 100_000),
         "landmark": (10_000, 100_000, 1_000_000, 10_000_000),
     }.items():
-        runs = [in_a_process(solver, n) for n in counts]
+        runs = [run_in_process(solver, n) for n in counts]
         times = [run["fit_cpu_seconds"] / (run["sweeps"] if solver != "landmark" else 1) for run in runs]
         results[solver] = {
             "runs": runs,
@@ -246,15 +245,15 @@ def draw(results, path):
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
-    for (solver, result), colour, marker in zip(
+    for (solver, result), color, marker in zip(
         results.items(), ("#0072B2", "#D55E00", "#009E73"), "osD", strict=True
     ):
         counts = [run["n"] for run in result["runs"]]
         seconds = [run["fit_cpu_seconds"] for run in result["runs"]]
         axes.loglog(
-            counts, seconds, marker=marker, color=colour, label=f"{solver} (slope {result['slope_fit']:.2f})"
+            counts, seconds, marker=marker, color=color, label=f"{solver} (slope {result['slope_fit']:.2f})"
         )
-    axes.set(xlabel="objects", ylabel="CPU seconds of a fit", title="EVCLUS, 10 attributes, 4 clusters")
+    axes.set(xlabel="samples", ylabel="CPU seconds per fit", title="EVCLUS, 10 features, 4 clusters")
     axes.grid(True, which="major", alpha=0.3)
     axes.legend(frameon=False)
     figure.savefig(path, dpi=120)
@@ -265,11 +264,11 @@ PARTS = {"minima": minima, "speed": speed, "limits": limits, "sizes": sizes, "sl
 
 def main():
     if sys.argv[1:2] == ["--one-size"]:
-        one_size(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+        measure_size(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
         return
-    found = command_line.run_parts(__doc__, PARTS, "scale_evclus")
-    if "slope" in found and "--write" in sys.argv:
-        draw(found["slope"], record.RESULTS / "scale_evclus.png")
+    results = command_line.run_parts(__doc__, PARTS, "scale_evclus")
+    if "slope" in results and "--write" in sys.argv:
+        draw(results["slope"], record.RESULTS / "scale_evclus.png")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""The sizes that the foundation promises: time and memory, beside the bare operation in the same run.
+"""Time and memory of basic operations at large sizes, compared with the bare operation in the same run.
 
-Run it with ``make benchmark`` or ``python -m benchmarks.studies.scale.foundation [CASE ...]``. Ratios compare with
-the bare matrix product, reading, or import on the same machine at the same moment; the best of several rounds is
-taken, because machines are shared. Memory is what NumPy and Python allocate beyond the input.
+Run it with ``make benchmark`` or ``python -m benchmarks.studies.scale.foundation [CASE ...]``. Ratios are relative
+to the bare matrix product, reading, or import on the same machine in the same run; the best of several rounds is
+used, because machines are shared. Memory is what NumPy and Python allocate in addition to the input.
 """
 
 import subprocess
@@ -16,21 +16,22 @@ from benchmarks.common.measuring import best_time, peak_bytes, random_masses
 from evlearn import CredalPartition
 from evlearn import belief as bf
 from evlearn.belief import FocalSets
-from evlearn.metrics import consistency_index, credal_rand_index, nonspecificity_index, sampled_credal_rand_index
+from evlearn.metrics import consistency_index, credal_rand_index, nonspecificity_index
+from evlearn.metrics.pairwise import estimate_credal_rand_index
 
 
 def contour():
-    """Contour function of 5,000,000 x 17 single precision masses, against the bare matrix product."""
+    """Compute the contour function of 5,000,000 x 17 masses in single precision, and the bare matrix product."""
     focal_sets = FocalSets.pairs(5)
     masses = random_masses(5_000_000, len(focal_sets), np.float32)
     table = focal_sets.membership.astype(np.float32)
     bare = best_time(lambda: masses @ table, rounds=5)
-    ours = best_time(lambda: bf.contour(masses, focal_sets), rounds=5)
+    seconds = best_time(lambda: bf.contour(masses, focal_sets), rounds=5)
     partition = CredalPartition(masses, focal_sets, validate=False)
     return {
         "case": f"contour, 5e6 x {len(focal_sets)} float32",
-        "seconds": ours,
-        "ratio_to_bare_product": ours / bare,
+        "seconds": seconds,
+        "ratio_to_bare_product": seconds / bare,
         "to_fuzzy_ratio": best_time(partition.to_fuzzy, rounds=3) / bare,
         "validation_ratio": best_time(lambda: bf.check_masses(masses, focal_sets), rounds=3) / bare,
         "extra_MB": peak_bytes(lambda: bf.contour(masses, focal_sets)) / 1e6,
@@ -40,7 +41,7 @@ def contour():
 
 
 def million_objects():
-    """Nonspecificity and consistency against labels for a million objects, against one pass that only sums."""
+    """Compute nonspecificity and consistency with labels for a million samples, and a bare pass that only sums."""
     focal_sets = FocalSets.pairs(5)
     partition = CredalPartition(random_masses(1_000_000, len(focal_sets)), focal_sets)
     y = np.random.default_rng(1).integers(5, size=1_000_000)
@@ -58,7 +59,7 @@ def million_objects():
 
 
 def exact_rand_index():
-    """Exact credal Rand index of 20,000 objects: 200 million pairs, against the bare products for all pairs."""
+    """Compute the exact credal Rand index of 20,000 samples, and the bare products of all 2e8 pairs."""
     n_samples, focal_sets = 20_000, FocalSets.full(3)
     first, second = (CredalPartition(random_masses(n_samples, 8, seed=seed), focal_sets) for seed in (0, 1))
 
@@ -73,7 +74,7 @@ def exact_rand_index():
     start = time.perf_counter()
     exact = credal_rand_index(first, second)
     seconds = time.perf_counter() - start
-    sampled = sampled_credal_rand_index(first, second, n_pairs=1_000_000, random_state=0)
+    sampled = estimate_credal_rand_index(first, second, n_pairs=1_000_000, random_state=0)
     return {
         "case": f"exact credal Rand index, {n_samples} objects x 8 sets",
         "seconds": seconds,
@@ -86,14 +87,14 @@ def exact_rand_index():
 
 
 def sixteen_elements():
-    """Commonalities and back for 100 mass functions on all 65,536 subsets of 16 elements."""
+    """Compute commonalities and their inverse for 100 mass functions on all 65,536 subsets of 16 elements."""
     focal_sets = FocalSets.full(16)
     masses = random_masses(100, len(focal_sets))
     commonalities = bf.commonality(masses, focal_sets)
-    back = bf.mass_from_commonality(commonalities, focal_sets)
+    back = bf.masses_from("commonality", commonalities, focal_sets)
 
     def round_trip():
-        bf.mass_from_commonality(bf.commonality(masses, focal_sets), focal_sets)
+        bf.masses_from("commonality", bf.commonality(masses, focal_sets), focal_sets)
 
     passes = best_time(lambda: [masses + masses for _ in range(32)])
     seconds = best_time(round_trip)
@@ -108,25 +109,27 @@ def sixteen_elements():
 
 
 def many_clusters():
-    """A frame of 500 clusters with the empty set, the singletons and the frame."""
+    """Use a frame of 500 clusters with the empty set, the singletons and the frame."""
     start = time.perf_counter()
     focal_sets = FocalSets.simple(500)
-    built = time.perf_counter() - start
+    construction = time.perf_counter() - start
     partition = CredalPartition(random_masses(20_000, len(focal_sets), np.float32), focal_sets)
     table = focal_sets.membership.astype(np.float32)
     bare = best_time(lambda: partition.masses @ table)
     return {
         "case": "500 clusters, simple focal sets, 2e4 objects",
-        "family_seconds": built,
+        "family_seconds": construction,
         "contour_ratio_to_bare_product": best_time(partition.to_possibilistic) / bare,
         "summary_seconds": best_time(partition.summary),
-        "dempster_100_rows_seconds": best_time(lambda: bf.dempster([partition.masses[:100]] * 2, focal_sets)),
+        "dempster_100_rows_seconds": best_time(
+            lambda: bf.combine([partition.masses[:100]] * 2, focal_sets, rule="dempster")
+        ),
         "nonspecificity_index_seconds": best_time(lambda: nonspecificity_index(partition), rounds=1),
     }
 
 
 def import_time():
-    """What ``import evlearn`` costs beyond what it stands on."""
+    """Measure ``import evlearn`` without the imports of its dependencies."""
     code = (
         "import time; import numpy, scipy, sklearn.base; t = time.perf_counter();"
         "import evlearn; print(time.perf_counter() - t)"
@@ -136,8 +139,8 @@ def import_time():
 
 
 PARTS = {
-    one.__name__: one
-    for one in (contour, million_objects, exact_rand_index, sixteen_elements, many_clusters, import_time)
+    part.__name__: part
+    for part in (contour, million_objects, exact_rand_index, sixteen_elements, many_clusters, import_time)
 }
 
 if __name__ == "__main__":

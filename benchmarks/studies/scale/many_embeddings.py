@@ -1,8 +1,8 @@
 """Ten million embeddings: ``python -m benchmarks.studies.scale.many_embeddings [--rows N ...] [--write]``.
 
-ECM with 200 clusters of 300 features on a Dask cluster of two processes, which make the rows and hold them: time,
-CPU and memory of a million and of ten million rows (12 GB), and how they grow. About twenty minutes on two cores,
-and 16 GB of memory.
+ECM with 200 clusters and 300 features on a Dask cluster of 2 processes, which generate and store the rows: time,
+CPU and memory of one million and of ten million rows (12 GB), and their growth. It takes about 20 minutes on 2
+cores, and 16 GB of memory.
 """
 
 import os
@@ -16,8 +16,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.common import command_line, record
 from benchmarks.common.big_data import sample
-from benchmarks.common.watching import Watch, now
-from evlearn.blocks import open_rows
+from benchmarks.common.watching import Watch, clock_times
+from evlearn import open_dataset
 from evlearn.cluster import ECM
 
 FEATURES, CLUSTERS, ITERATIONS = 300, 200, 5
@@ -29,7 +29,7 @@ def rows_of(number):
 
 
 def collection(n_rows):
-    """A Dask array that workers make of nothing but numbers."""
+    """Return a Dask array that workers generate from block numbers."""
     import dask.array as da
     from dask import delayed
 
@@ -40,18 +40,18 @@ def collection(n_rows):
 
 
 def measure(n_rows):
-    """One size: a start, some iterations, and the labels of all rows."""
+    """Measure one size: start, iterations, and the labels of all rows."""
     from distributed import Client, LocalCluster
 
-    start = now()
-    load = round(os.getloadavg()[0], 1)  # other work makes elapsed seconds long, and CPU seconds a little
+    start = clock_times()
+    load = round(os.getloadavg()[0], 1)  # other processes increase elapsed seconds, and CPU seconds slightly
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
         Client(cluster),
         Watch(since=start) as watch,
     ):
         watch.lap("start")
-        with open_rows(collection(n_rows)) as rows:
+        with open_dataset(collection(n_rows)) as rows:
             assert len(rows) == n_rows
             watch.lap("rows")
             model = ECM(CLUSTERS, max_iter=ITERATIONS, tol=0, store_masses=False, random_state=0).fit(rows)
@@ -59,7 +59,7 @@ def measure(n_rows):
             labels = np.asarray(model.predict(rows))
             watch.lap("labels")
     truth = np.concatenate([sample(k, CHUNK, FEATURES, CLUSTERS)[1] for k in range(4)])
-    near = truth >= 0
+    is_clustered = truth >= 0
     return {
         "rows": n_rows,
         "load_before": load,
@@ -67,7 +67,7 @@ def measure(n_rows):
         "peak_bytes": watch.peak,
         "iterations": int(model.n_iter_),
         "focal_sets": len(model.focal_sets_),
-        "ari": round(float(adjusted_rand_score(truth[near], labels[: len(truth)][near])), 4),
+        "ari": round(float(adjusted_rand_score(truth[is_clustered], labels[: len(truth)][is_clustered])), 4),
     }
 
 
@@ -82,8 +82,8 @@ def main():
         runs.append(measure(n_rows))
         print(runs[-1], flush=True)
     if arguments.write:
-        found = {"features": FEATURES, "clusters": CLUSTERS, "runs": runs}
-        record.write("scale_many_embeddings", found, ("dask", "distributed"))
+        results = {"features": FEATURES, "clusters": CLUSTERS, "runs": runs}
+        record.write("scale_many_embeddings", results, ("dask", "distributed"))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What pictures of many objects cost: ``python -m benchmarks.studies.scale.pictures``.
+"""Cost of figures of large data: ``python -m benchmarks.studies.scale.pictures``.
 
-Each case draws one picture into a PNG file, in a process of its own, and prints CPU and wall seconds of the
-drawing and the peak memory of that process, data and imports included. Without cases all are run.
+Each case draws one figure into a PNG file in a separate process, and prints CPU and elapsed seconds of the drawing
+and the peak memory of that process, including data and imports. All cases are run by default.
 """
 
 import json
@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.common import command_line, processes
 
 CASES = {
-    # name: display, number of attributes, of clusters, focal sets
+    # name: display, number of features, number of clusters, focal sets
     "partition": ("CredalPartitionDisplay", 2, 4, "full"),
     "partition 10-d": ("CredalPartitionDisplay", 10, 4, "full"),
     "partition 30 clusters": ("CredalPartitionDisplay", 2, 30, "simple"),
@@ -31,19 +31,19 @@ CASES = {
 
 
 def measure(case, n_samples, folder):
-    """The figures of one case, measured in a process of its own."""
+    """Return the measurements of one case from a separate process."""
     return processes.answer(__spec__.name, case, "--objects", n_samples, "--folder", folder, "--here")
 
 
 def draw(case, n_samples, folder):
-    """Draw one picture in this process."""
+    """Draw one figure in this process."""
     import matplotlib
 
     matplotlib.use("Agg")
     from evlearn import plotting
 
-    display, n_attributes, n_clusters, focal_sets = CASES[case]
-    X, model = _data(n_samples, n_attributes, n_clusters, focal_sets)
+    display, n_features, n_clusters, focal_sets = CASES[case]
+    X, model = _data(n_samples, n_features, n_clusters, focal_sets)
     if display == "ShepardDisplay":
         call = _shepard(n_samples)
     else:
@@ -63,26 +63,26 @@ def draw(case, n_samples, folder):
     }
 
 
-def _data(n_samples, n_attributes, n_clusters, focal_sets):
-    """Round clusters on a grid, with noise around them, and ECM fitted to some of the objects."""
+def _data(n_samples, n_features, n_clusters, focal_sets):
+    """Return round clusters on a grid with noise, and ECM fitted to a subset."""
     from evlearn.cluster import ECM
 
     random = np.random.default_rng(0)
     side = int(np.ceil(np.sqrt(n_clusters)))
-    centres = np.zeros((n_clusters, n_attributes))
-    centres[:, 0], centres[:, 1] = np.divmod(np.arange(n_clusters), side)
+    centers = np.zeros((n_clusters, n_features))
+    centers[:, 0], centers[:, 1] = np.divmod(np.arange(n_clusters), side)
     truth = random.integers(n_clusters, size=n_samples)
-    X = random.normal(scale=0.2, size=(n_samples, n_attributes))
-    X += centres[truth]
+    X = random.normal(scale=0.2, size=(n_samples, n_features))
+    X += centers[truth]
     noise = random.random(n_samples) < 0.005
     X[noise, :2] = random.uniform(-1.5, side + 0.5, size=(int(noise.sum()), 2))
-    start = centres + 0.01 * random.normal(size=centres.shape)
+    start = centers + 0.01 * random.normal(size=centers.shape)
     model = ECM(n_clusters=n_clusters, focal_sets=focal_sets, init=start, delta=0.9, max_iter=300)
     return X, model.fit(X[:5000])
 
 
 def _shepard(n_samples):
-    """A hundred pairs for each object, on average."""
+    """Return a Shepard display with 100 pairs per sample on average."""
     from evlearn.plotting import ShepardDisplay
 
     random = np.random.default_rng(0)
@@ -95,7 +95,7 @@ def _shepard(n_samples):
 
 
 def _peak_bytes():
-    # On Linux ru_maxrss may be that of the process that started this one.
+    # On Linux, ru_maxrss may be that of the parent process.
     status = Path("/proc/self/status")
     if status.exists():
         (line,) = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
@@ -106,14 +106,14 @@ def _peak_bytes():
 
 def main():
     parser = command_line.parser(__doc__)
-    parser.add_argument("cases", nargs="*", help=f"among: {', '.join(CASES)}")
+    parser.add_argument("cases", nargs="*", help=f"any of {', '.join(CASES)}")
     parser.add_argument("--objects", type=int, default=1_000_000)
-    parser.add_argument("--folder", type=Path, help="where the pictures go")
+    parser.add_argument("--folder", type=Path, help="folder of the figures")
     parser.add_argument("--here", action="store_true", help="draw in this process")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        for case in given.cases or CASES:
-            figures = (draw if given.here else measure)(case, given.objects, given.folder or scratch)
+        for case in arguments.cases or CASES:
+            figures = (draw if arguments.here else measure)(case, arguments.objects, arguments.folder or scratch)
             print(json.dumps(figures), flush=True)
 
 

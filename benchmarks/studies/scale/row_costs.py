@@ -1,7 +1,7 @@
-"""What a row costs: CPU of a pass against attributes, focal sets, landmarks and batches, and models fitted to it.
+"""Cost per row: CPU of a pass by number of features, focal sets, landmarks and batches, with fitted models.
 
 ``python -m benchmarks.studies.scale FOLDER costs`` runs it. A model is a sum of terms with nonnegative
-coefficients, fitted to relative errors; its terms are the products that the inner loops make.
+coefficients, fitted to relative errors; its terms are the products of the inner loops.
 """
 
 import tempfile
@@ -16,20 +16,20 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.common.big_data import generate, sample
 from benchmarks.common.measuring import best_time
 from benchmarks.common.papers import ECM
+from evlearn import open_dataset
 from evlearn.belief import FocalSets
-from evlearn.blocks import open_rows
 from evlearn.blocks.targets import make_target
 from evlearn.cluster import EVCLUS
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
 from evlearn.cluster.set_costs import SetCosts
 
-ATTRIBUTES = (2, 8, 32)
+NUMBERS_OF_FEATURES = (2, 8, 32)
 SETS = (("simple", 3), ("full", 3), ("full", 4), ("simple", 8), ("pairs", 8), ("full", 6))
 ROUNDS = 3
 
 
-def least_cpu(call, rounds=ROUNDS):
-    """CPU seconds of the round that took the fewest."""
+def min_cpu(call, rounds=ROUNDS):
+    """Return the CPU seconds of the fastest round."""
     return best_time(call, rounds, time.process_time)
 
 
@@ -39,30 +39,30 @@ def families():
 
 
 def ecm_passes(n=200_000):
-    """A pass of ECM over rows in memory: its half of an iteration that grows with the data."""
-    for d in ATTRIBUTES:
+    """Yield costs of passes of ECM over rows in memory, the part of an iteration that grows with the data."""
+    for d in NUMBERS_OF_FEATURES:
         for sets in families():
             c, X = sets.frame_size, sample(0, n, d)[0]
             coordinates = Coordinates.of(X[:10_000].astype(float))
             costs = SetCosts.ecm(sets, alpha=1, beta=2, delta=10.0)
-            model = EuclideanModel(costs, coordinates, coordinates.enter(X[:c].astype(float)))
-            seconds = least_cpu(lambda model=model, X=X: model.collect(X))
+            model = EuclideanModel(costs, coordinates, coordinates.transform(X[:c].astype(float)))
+            seconds = min_cpu(lambda model=model, X=X: model.collect(X))
             yield {"attributes": d, "clusters": c, "sets": len(sets), "nanoseconds": 1e9 * seconds / n}
 
 
-def ecm_terms(one):
-    return [1, one["attributes"] * one["clusters"], one["sets"], one["sets"] * one["clusters"]]
+def ecm_terms(run):
+    return [1, run["attributes"] * run["clusters"], run["sets"], run["sets"] * run["clusters"]]
 
 
 def landmark_passes(n=20_000):
-    """Masses of rows from landmarks."""
-    for d in ATTRIBUTES:
+    """Yield costs of masses from landmarks."""
+    for d in NUMBERS_OF_FEATURES:
         for sets in families():
             for landmarks in (100, 500):
                 X, _ = sample(0, n, d)
                 settings = {"solver": "landmark", "n_landmarks": landmarks, "max_iter": 3, "random_state": 0}
                 model = EVCLUS(sets.frame_size, focal_sets=sets, **settings).fit(X[:2000])._model
-                seconds = least_cpu(lambda model=model, X=X: model.assign(X))
+                seconds = min_cpu(lambda model=model, X=X: model.assign(X))
                 yield {
                     "attributes": d,
                     "clusters": sets.frame_size,
@@ -72,30 +72,31 @@ def landmark_passes(n=20_000):
                 }
 
 
-def landmark_terms(one):
+def landmark_terms(run):
     return [
         1,
-        one["landmarks"],
-        one["landmarks"] * one["attributes"],
-        one["landmarks"] * one["sets"],
-        one["sets"] ** 2,
+        run["landmarks"],
+        run["landmarks"] * run["attributes"],
+        run["landmarks"] * run["sets"],
+        run["sets"] ** 2,
     ]
 
 
 def epochs(n=20_000):
-    """An epoch of NN-EVCLUS with mini-batches: two epochs less one."""
-    from evlearn.neural import NNEVCLUS
+    """Yield costs of epochs of NN-EVCLUS with mini-batches, from the difference between fits."""
+    from evlearn.neural import NNEVCLUS, Solver
 
-    for d in ATTRIBUTES:
+    for d in NUMBERS_OF_FEATURES:
         for sets in (FocalSets.simple(3), FocalSets.full(4), FocalSets.full(6)):
             for batch in (100, 250):
                 X, _ = sample(0, n, d)
-                settings = {"solver": "rmsprop", "batch_size": batch, "init": "random", "random_state": 0}
+                solver = Solver("rmsprop", batch_size=batch)
+                settings = {"solver": solver, "init": "random", "random_state": 0}
 
                 def fit(count, X=X, sets=sets, settings=settings):
                     NNEVCLUS(sets.frame_size, focal_sets=sets, max_iter=count, **settings).fit(X)
 
-                seconds = least_cpu(lambda fit=fit: fit(3), 2) - least_cpu(lambda fit=fit: fit(1), 2)
+                seconds = min_cpu(lambda fit=fit: fit(3), 2) - min_cpu(lambda fit=fit: fit(1), 2)
                 yield {
                     "attributes": d,
                     "clusters": sets.frame_size,
@@ -105,15 +106,15 @@ def epochs(n=20_000):
                 }
 
 
-def epoch_terms(one):
-    weights = 1.5 * one["sets"] * (one["attributes"] + one["sets"])
-    return [1, 1 / one["batch"], one["batch"], one["batch"] * one["sets"], weights]
+def epoch_terms(run):
+    weights = 1.5 * run["sets"] * (run["attributes"] + run["sets"])
+    return [1, 1 / run["batch"], run["batch"], run["batch"] * run["sets"], weights]
 
 
 def fit_model(runs, terms):
-    """Coefficients in nanoseconds, and how far the model is from what was measured."""
-    measured = np.array([one["nanoseconds"] for one in runs])
-    A = np.array([terms(one) for one in runs], dtype=float)
+    """Return coefficients in nanoseconds, and relative errors of the model."""
+    measured = np.array([run["nanoseconds"] for run in runs])
+    A = np.array([terms(run) for run in runs], dtype=float)
     coefficients, _ = nnls(A / measured[:, None], np.ones(len(runs)))
     errors = np.abs(A @ coefficients / measured - 1)
     return {
@@ -125,36 +126,36 @@ def fit_model(runs, terms):
 
 
 def parquet(n=1_000_000, d=8):
-    """Nanoseconds of CPU to read a number from Parquet to a memory map, and to write one."""
+    """Return the nanoseconds of CPU per number for reading Parquet to a memory map, and for writing."""
     with tempfile.TemporaryDirectory() as folder:
         data = generate(Path(folder), n, d)
 
-        def read():
-            with open_rows(data, folder=folder):
+        def read_all():
+            with open_dataset(data, folder=folder):
                 pass
 
         X, _ = sample(0, n, d)
         names = [f"x{k}" for k in range(d)]
 
-        def write():
+        def write_all():
             target = make_target(Path(folder, f"{time.monotonic_ns()}.parquet"), n, names, X.dtype)
             for start in range(0, n, n // 4):
-                target.put(start, X[start : start + n // 4])
+                target.write_rows(start, X[start : start + n // 4])
             target.finish()
 
-        return {name: 1e9 * least_cpu(call) / X.size for name, call in (("read", read), ("write", write))}
+        return {name: 1e9 * min_cpu(call) / X.size for name, call in (("read", read_all), ("write", write_all))}
 
 
 def measure():
-    """All of it."""
+    """Measure all costs."""
     warnings.simplefilter("ignore", ConvergenceWarning)
-    ECM(2, random_state=0).fit(sample(0, 1000, 2)[0])  # libraries load
-    found = {"parquet_nanoseconds_per_number": parquet()}
+    ECM(2, random_state=0).fit(sample(0, 1000, 2)[0])  # loads modules
+    results = {"parquet_nanoseconds_per_number": parquet()}
     for name, runs, terms in (
         ("ecm", ecm_passes, ecm_terms),
         ("evclus", landmark_passes, landmark_terms),
         ("nn_evclus", epochs, epoch_terms),
     ):
-        found[name] = fit_model(list(runs()), terms)
-        print(name, {key: value for key, value in found[name].items() if key != "runs"}, flush=True)
-    return found
+        results[name] = fit_model(list(runs()), terms)
+        print(name, {key: value for key, value in results[name].items() if key != "runs"}, flush=True)
+    return results

@@ -14,15 +14,15 @@ from threadpoolctl import threadpool_info
 
 import evlearn
 
-LARGEST = 10_000_000  # bytes of a request
+LARGEST = 10_000_000  # maximum size of a request in bytes
 
 
 class Scoring(BaseHTTPRequestHandler):
-    """Answers with clusters, assignments and masses; many threads share one model."""
+    """Handler that returns clusters, assignments and masses; all threads share one model."""
 
-    protocol_version = "HTTP/1.1"  # connections stay open
+    protocol_version = "HTTP/1.1"  # keeps connections open
     disable_nagle_algorithm = True
-    wbufsize = -1  # head and body of an answer leave together
+    wbufsize = -1  # sends head and body together
 
     def do_POST(self):
         """Score rows."""
@@ -33,28 +33,28 @@ class Scoring(BaseHTTPRequestHandler):
         try:
             request = json.loads(self.rfile.read(length))
             rows = np.array(request["rows"], dtype=np.float64)
-            said = self.server.model.predict_mass(rows)
+            partition = self.server.model.predict_mass(rows)
         except (ValueError, KeyError, TypeError) as error:
             return self.answer(400, {"error": str(error)})
-        found = {
-            "cluster": said.to_hard().tolist(),
-            "assignment": said.verdict().labels().tolist(),
-            "sets": said.focal_sets.labels,
-            "masses": said.masses.tolist(),
+        result = {
+            "cluster": partition.to_hard().tolist(),
+            "assignment": partition.verdict().labels().tolist(),
+            "sets": partition.focal_sets.labels,
+            "masses": partition.masses.tolist(),
         }
-        return self.answer(200, found)
+        return self.answer(200, result)
 
     def do_GET(self):
-        """Tell how the service is."""
+        """Return the state of the service."""
         pools = threadpool_info()
-        blas = [one["num_threads"] for one in pools if one["user_api"] == "blas"]
+        blas = [pool["num_threads"] for pool in pools if pool["user_api"] == "blas"]
         pages = int(Path("/proc/self/statm").read_text().split()[1])
-        used = {"resident_bytes": 4096 * pages, "cpu_seconds": time.process_time()}
+        usage = {"resident_bytes": 4096 * pages, "cpu_seconds": time.process_time()}
         model = repr(self.server.model)
-        self.answer(200, {"model": model, "blas_threads": blas, **used})
+        self.answer(200, {"model": model, "blas_threads": blas, **usage})
 
     def answer(self, status, content):
-        """Send it."""
+        """Send a response."""
         body = json.dumps(content).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -63,7 +63,7 @@ class Scoring(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_):
-        """Say nothing."""
+        """Disable logging."""
 
 
 if __name__ == "__main__":

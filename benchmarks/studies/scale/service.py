@@ -1,8 +1,8 @@
-"""A scoring service under load: ``python -m benchmarks.studies.scale.service [--write]``, about two minutes.
+"""A scoring service under load: ``python -m benchmarks.studies.scale.service [--write]``, about 2 minutes.
 
-A process of its own serves a model over HTTP (`scoring_server`). Ten thousand requests of one row each come from
-eight threads of this process, over connections that stay open; a thousand come from one thread, to know what a
-request takes when nobody else asks. Every answer is compared with `predict_mass`. It writes
+A separate process serves a model over HTTP (`scoring_server`). Ten thousand requests of one row each come from 8
+threads of this process, over persistent connections; a thousand come from one thread, to measure requests without
+other load. All answers are compared with `predict_mass`. The results are written to
 ``benchmarks/results/scale_service.json``.
 """
 
@@ -29,53 +29,53 @@ REQUESTS, THREADS = 10_000, 8
 SERVER = Path(__file__).with_name("scoring_server.py")
 
 
-def fitted(n_clusters, n_features, random):
-    centres = 3 * random.normal(size=(n_clusters, n_features))
-    X = centres[np.arange(4000) % n_clusters] + random.normal(size=(4000, n_features))
+def fit_model(n_clusters, n_features, random):
+    centers = 3 * random.normal(size=(n_clusters, n_features))
+    X = centers[np.arange(4000) % n_clusters] + random.normal(size=(4000, n_features))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # two iterations: what is learned does not matter here
+        warnings.simplefilter("ignore")  # two iterations are sufficient for this study
         return ECM(n_clusters, focal_sets="simple", n_init=1, max_iter=2, random_state=0).fit(X), X
 
 
-def ask(connection, rows):
-    """Seconds until the answer, and the answer."""
+def send_request(connection, rows):
+    """Return the seconds until the answer, and the answer."""
     body = json.dumps({"rows": rows.tolist()}).encode()
     begin = time.perf_counter()
     connection.request("POST", "/", body)
     response = connection.getresponse()
-    sent = response.read()
+    content = response.read()
     seconds = time.perf_counter() - begin
-    assert response.status == 200, sent
-    return seconds, json.loads(sent)
+    assert response.status == 200, content
+    return seconds, json.loads(content)
 
 
 def state(port):
-    """What the process says of itself."""
+    """Return the state reported by the process."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     connection.request("GET", "/")
-    found = json.loads(connection.getresponse().read())
+    result = json.loads(connection.getresponse().read())
     connection.close()
-    return found
+    return result
 
 
 def load(port, rows, expected, n_requests, n_threads):
-    """The seconds of each request, from threads that each have a connection, and how many answers were right."""
+    """Return statistics of requests from several threads, and the number of correct answers."""
 
     def client(number):
         connection = http.client.HTTPConnection("127.0.0.1", port)
-        seconds, right = [], 0
+        seconds, n_correct = [], 0
         for i in range(number, n_requests, n_threads):
-            at = i % len(rows)
-            taken, said = ask(connection, rows[at : at + 1])
-            seconds.append(taken)
-            right += np.array_equal(np.array(said["masses"][0]), expected[at])
+            row = i % len(rows)
+            elapsed, result = send_request(connection, rows[row : row + 1])
+            seconds.append(elapsed)
+            n_correct += np.array_equal(np.array(result["masses"][0]), expected[row])
         connection.close()
-        return seconds, right
+        return seconds, n_correct
 
     begin = time.perf_counter()
     with ThreadPoolExecutor(n_threads) as pool:
         parts = list(pool.map(client, range(n_threads)))
-    whole = time.perf_counter() - begin
+    total = time.perf_counter() - begin
     seconds = np.concatenate([part[0] for part in parts])
     p50, p99 = np.quantile(seconds, [0.5, 0.99]).tolist()
     return {
@@ -83,15 +83,15 @@ def load(port, rows, expected, n_requests, n_threads):
         "threads": n_threads,
         "p50_ms": 1e3 * p50,
         "p99_ms": 1e3 * p99,
-        "per_second": n_requests / whole,
+        "per_second": n_requests / total,
         "equal": sum(part[1] for part in parts),
     }
 
 
 def serve(n_clusters, n_features, n_requests=REQUESTS):
-    """Start the service, ask it, and see that it has not changed."""
-    model, X = fitted(n_clusters, n_features, np.random.default_rng(0))
-    # One row at a time, as the service gets them.
+    """Start the service, send requests, and compare its state before and after."""
+    model, X = fit_model(n_clusters, n_features, np.random.default_rng(0))
+    # One row at a time, as in the service.
     expected = np.stack([model.predict_mass(X[i : i + 1]).masses[0] for i in range(min(n_requests, 1000))])
     rows = X[: len(expected)]
     begin = time.perf_counter()
@@ -100,14 +100,16 @@ def serve(n_clusters, n_features, n_requests=REQUESTS):
     direct = (time.perf_counter() - begin) / len(rows)
     with tempfile.TemporaryDirectory() as folder:
         evlearn.save_model(model, Path(folder) / "model.json")
-        # Two threads of BLAS, so that one left at one would be seen.
+        # With 2 BLAS threads, a limit of one that remained in effect would be detected.
         environment = os.environ | {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
         command = [sys.executable, str(SERVER), str(Path(folder) / "model.json"), "0"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
             try:
                 port = int(process.stdout.readline())
-                alone = load(port, rows, expected, n_requests // 10, 1)
-                load(port, rows, expected, n_requests // 20, THREADS)  # threads and their memory are there now
+                single = load(port, rows, expected, n_requests // 10, 1)
+                load(
+                    port, rows, expected, n_requests // 20, THREADS
+                )  # starts the threads and allocates their memory
                 before = state(port)
                 busy = load(port, rows, expected, n_requests, THREADS)
                 after = state(port)
@@ -118,7 +120,7 @@ def serve(n_clusters, n_features, n_requests=REQUESTS):
         "features": n_features,
         "direct_ms": 1e3 * direct,
         "server_cpu_ms": 1e3 * (after["cpu_seconds"] - before["cpu_seconds"]) / n_requests,
-        "alone": alone,
+        "alone": single,
         "busy": busy,
         "resident_bytes": [before["resident_bytes"], after["resident_bytes"]],
         "blas_threads": [before["blas_threads"], after["blas_threads"]],
@@ -128,11 +130,11 @@ def serve(n_clusters, n_features, n_requests=REQUESTS):
 def main():
     reader = argparse.ArgumentParser(record.program())
     reader.add_argument("--write", action="store_true", help="write to results/scale_service.json")
-    given = reader.parse_args()
+    arguments = reader.parse_args()
     runs = [serve(*size) for size in SIZES]
     for run in runs:
         print(json.dumps(run, indent=1), flush=True)
-    if given.write:
+    if arguments.write:
         record.write("scale_service", {"runs": runs})
 
 

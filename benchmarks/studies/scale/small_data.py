@@ -1,7 +1,7 @@
-"""What users of small data pay: seconds to import, a first fit, and which extras are loaded (none).
+"""Costs with small data: seconds for the import and a first fit, and loaded extras (none).
 
-``python -m benchmarks.studies.scale FOLDER small`` runs it, best where the package is installed as users have it.
-If it is installed in place, every process compiles its modules anew.
+``python -m benchmarks.studies.scale FOLDER small`` runs it, preferably with a regular installation of the package.
+With an editable install, each process compiles its modules again.
 """
 
 import json
@@ -35,15 +35,15 @@ print(json.dumps({{"cpu": time.process_time(), "extras": loaded}}))
 
 
 def run(program):
-    """CPU seconds of the least of five runs, and the extras that were loaded."""
+    """Return the minimum CPU seconds of 5 runs, and the loaded extras."""
     code = program + REPORT.format(extras=EXTRAS)
     rounds = [json.loads(subprocess.check_output([sys.executable, "-c", code], text=True)) for _ in range(5)]
-    return {"cpu_seconds": round(min(one["cpu"] for one in rounds), 3), "extras": rounds[0]["extras"]}
+    return {"cpu_seconds": round(min(entry["cpu"] for entry in rounds), 3), "extras": rounds[0]["extras"]}
 
 
 def measure():
-    """All of it."""
-    found = [{"program": name, **run(program)} for name, program in PROGRAMS.items()]
-    for one in found:
-        print(one, flush=True)
-    return {"programs": found}
+    """Measure all programs."""
+    results = [{"program": name, **run(program)} for name, program in PROGRAMS.items()]
+    for result in results:
+        print(result, flush=True)
+    return {"programs": results}

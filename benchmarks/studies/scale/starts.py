@@ -1,8 +1,8 @@
-"""Where prototypes of many clusters start: ``python -m benchmarks.studies.scale.starts``, about a minute.
+"""Initialization of many prototypes: ``python -m benchmarks.studies.scale.starts``, about a minute.
 
-500,000 samples of 16 features in 500 clusters that lie apart, of one size or of many. How many clusters have no
-prototype near them, and the CPU of all that comes before the first iteration, beside that of an iteration of
-scikit-learn's k-means. The same for the best of ten runs of k-means on 20 rows for each cluster. It writes
+500,000 samples with 16 features in 500 separated clusters of equal or unequal sizes. The study measures the share
+of clusters without a prototype and the CPU time before the first iteration, compared with that of an iteration of
+scikit-learn's k-means. The same for the best of 10 runs of k-means on 20 rows per cluster. It writes
 ``benchmarks/results/scale_starts.json``.
 """
 
@@ -13,13 +13,13 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 
 from benchmarks.common import record
-from evlearn.blocks import ArrayRows
+from evlearn.blocks.dataset import ArrayDataset
 from evlearn.cluster import ECM
 from evlearn.cluster.centroids.fit import first_state
 from evlearn.cluster.centroids.starts import draw, kmeans, squared_distances
 
 ROWS, FEATURES, CLUSTERS, ROWS_EACH, RUNS = 500_000, 16, 500, 20, 10
-#: How sizes are drawn: with a large number they are nearly equal.
+#: Concentration of the sizes: a large value yields nearly equal sizes.
 SIZES = {"equal": 1e6, "unequal": 2.0}
 
 
@@ -30,36 +30,38 @@ def data(sizes, seed=0):
     return centers, (centers[y] + random.standard_normal((ROWS, FEATURES))).astype(np.float32)
 
 
-def timed(call):
+def time_call(call):
     begin = time.process_time()
-    found = call()
-    return found, round(time.process_time() - begin, 2)
+    result = call()
+    return result, round(time.process_time() - begin, 2)
 
 
 def best_of_ten(X):
     random = check_random_state(0)
-    sample, counts = draw(ArrayRows(X[: ROWS_EACH * CLUSTERS]), None, random)
-    return min((kmeans(sample, counts, CLUSTERS, random) for _ in range(RUNS)), key=lambda one: one[1])[0]
+    sample, counts = draw(ArrayDataset(X[: ROWS_EACH * CLUSTERS]), None, random)
+    return min((kmeans(sample, counts, CLUSTERS, random) for _ in range(RUNS)), key=lambda run: run[1])[0]
 
 
 def measure(sizes):
     centers, X = data(sizes)
 
-    def missed(prototypes):
+    def missed_share(prototypes):
         return round(1 - len(set(squared_distances(prototypes, centers).argmin(axis=1))) / CLUSTERS, 3)
 
     model = ECM(CLUSTERS, focal_sets="simple", random_state=0)
-    state, seconds = timed(lambda: first_state(model, ArrayRows(X), None))
-    before, seconds_before = timed(lambda: best_of_ten(X))
+    state, seconds = time_call(lambda: first_state(model, ArrayDataset(X), None))
+    best_of_runs, seconds_before = time_call(lambda: best_of_ten(X))
     longer, shorter = (
-        timed(lambda n=n: KMeans(CLUSTERS, init=centers.astype(X.dtype), n_init=1, max_iter=n, tol=0).fit(X))[1]
+        time_call(lambda n=n: KMeans(CLUSTERS, init=centers.astype(X.dtype), n_init=1, max_iter=n, tol=0).fit(X))[
+            1
+        ]
         for n in (2, 1)
     )
     return {
         "sizes": sizes,
-        "missed": missed(state.starts[0]),
+        "missed": missed_share(state.starts[0]),
         "seconds": seconds,
-        "missed_by_best_of_ten": missed(before),
+        "missed_by_best_of_ten": missed_share(best_of_runs),
         "seconds_of_best_of_ten": seconds_before,
         "lloyd_seconds": round(longer - shorter, 2),
     }

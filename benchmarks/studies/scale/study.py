@@ -1,19 +1,19 @@
-"""The scale study: rows from ten thousand to a hundred million on Dask, what they cost, and what more would need.
+"""Scale study: ten thousand to a hundred million rows on Dask, costs, and a forecast of larger sizes.
 
 ``python -m benchmarks.studies.scale FOLDER [PART ...] [--rows N ...] [--methods M ...] [--engines E ...]
 [--limit BYTES]`` with the parts
 
-- costs: CPU of a row against attributes, focal sets, landmarks and batches, and a model fitted to it.
-- engines: what Dask, Ray and Spark cost to start, for a task and for an iteration. Needs pyspark and ray.
-- small: what users of small data pay: imports, a first fit, and that no extra is loaded.
-- sizes: from Parquet files to Parquet files of masses, each size in a process of its own, on a Dask cluster of two
-  processes: time, CPU, memory, objective, agreement with the truth. With ``--limit`` the kernel holds the
-  processes of a run, with the files they map, to so many bytes.
-- forecast: from the other parts, what ten billion rows need.
+- costs: CPU per row by number of features, focal sets, landmarks and batches, with fitted models.
+- engines: costs of Dask, Ray and Spark for the start, tasks and iterations. Requires pyspark and ray.
+- small: costs with small data: imports, a first fit, and extras (none is loaded).
+- sizes: from Parquet files to Parquet files of masses, each size in a separate process, on a Dask cluster of 2
+  processes: time, CPU, memory, objective, agreement with the truth. With ``--limit`` the kernel limits the memory
+  of the processes of a run, including mapped files.
+- forecast: resources for ten billion rows, from the other parts.
 
-FOLDER receives the data (3.2 GB for a hundred million rows), temporary files and masses. Results go to
-benchmarks/results/scale_PART.json. All parts together take about an hour and a quarter on two cores,
-half an hour of it the hundred million rows of NN-EVCLUS.
+FOLDER receives the data (3.2 GB for a hundred million rows), temporary files and masses. Results are written to
+benchmarks/results/scale_PART.json. All parts take about 75 minutes on 2 cores, including 30 minutes for the
+hundred million rows of NN-EVCLUS.
 """
 
 import argparse
@@ -27,7 +27,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from benchmarks.common import command_line, processes, record
-from benchmarks.common.watching import Watch, limited, now
+from benchmarks.common.watching import Watch, clock_times, limited
 
 FEATURES, CLUSTERS = 8, 4
 ROWS = (10**4, 10**5, 10**6, 10**7, 10**8)
@@ -36,7 +36,7 @@ WAYS = ("files", "collection")
 
 
 def estimator(method):
-    """An estimator with the parameters of the papers."""
+    """Return an estimator with the parameters of the papers."""
     if method == "ecm":
         from benchmarks.common import papers
 
@@ -45,15 +45,15 @@ def estimator(method):
         from benchmarks.common import papers
 
         return papers.EVCLUS(CLUSTERS, solver="landmark", random_state=0)
-    from evlearn.neural import NNEVCLUS
+    from evlearn.neural import NNEVCLUS, Solver
 
-    # One epoch: at these sizes every cluster has been seen thousands of times by then.
-    return NNEVCLUS(CLUSTERS, solver="rmsprop", batch_size=250, max_iter=1, random_state=0)
+    # One epoch is sufficient at these sizes.
+    return NNEVCLUS(CLUSTERS, solver=Solver("rmsprop", batch_size=250), max_iter=1, random_state=0)
 
 
-def one_size(method, way, n_rows, folder):
-    """From files to files in this process and two others; what it took, as JSON on standard output."""
-    start = now()
+def measure_size(method, way, n_rows, folder):
+    """Process files in this process and 2 workers; print the results as JSON."""
+    start = clock_times()
     import warnings
 
     import dask.dataframe as dd
@@ -61,40 +61,40 @@ def one_size(method, way, n_rows, folder):
     from sklearn.exceptions import ConvergenceWarning
 
     from benchmarks.common.big_data import generate
-    from evlearn.blocks import open_rows
+    from evlearn import open_dataset
 
-    warnings.simplefilter("ignore", ConvergenceWarning)  # one epoch
+    warnings.simplefilter("ignore", ConvergenceWarning)  # after one epoch
     data, out = generate(folder, n_rows, FEATURES), folder / f"masses_{os.getpid()}.parquet"
-    found = {"method": method, "way": way, "rows": n_rows}
+    result = {"method": method, "way": way, "rows": n_rows}
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
         Client(cluster),
         Watch(since=start) as watch,
     ):
         watch.lap("start")
-        # Training picks rows at random, from one copy; passes read parts, which stay with the workers.
-        copied = {"folder": folder} if method == "nn_evclus" else {}
-        given = dd.read_parquet(data) if way == "collection" else data
-        with open_rows(given, **copied) as rows:
+        # Training reads random rows from one copy; passes read parts, which remain in the workers.
+        options = {"folder": folder} if method == "nn_evclus" else {}
+        source = dd.read_parquet(data) if way == "collection" else data
+        with open_dataset(source, **options) as rows:
             assert rows.add(count_rows) == n_rows
             watch.lap("read")
             model = estimator(method).fit(rows)
             watch.lap("fit")
             model.predict_mass(rows, out=out)
             watch.lap("masses")
-        found |= {"laps": watch.laps, "peak_bytes": watch.peak, "peak_private_bytes": watch.peak_private}
-    found |= {"iterations": int(model.n_iter_), "objective": float(model.objective_)}
-    found |= check_masses(out, n_rows, model.focal_sets_)
-    print(json.dumps(found))
+        result |= {"laps": watch.laps, "peak_bytes": watch.peak, "peak_private_bytes": watch.peak_private}
+    result |= {"iterations": int(model.n_iter_), "objective": float(model.objective_)}
+    result |= check_masses(out, n_rows, model.focal_sets_)
+    print(json.dumps(result))
 
 
 def count_rows(block, weights=None):
-    """A pass that does nothing: the workers read their parts."""
+    """Count rows, so that the workers read their parts."""
     return len(block)
 
 
 def check_masses(out, n_rows, focal_sets):
-    """That every row has a mass function, and how well they tell clusters and outliers; removes the files."""
+    """Check that all rows have masses, compare them with the true clusters and outliers, and remove the files."""
     import shutil
 
     import numpy as np
@@ -104,13 +104,13 @@ def check_masses(out, n_rows, focal_sets):
     from benchmarks.common.big_data import FILE_ROWS, sample
     from evlearn import CredalPartition
 
-    written = ds.dataset(out)
-    table = written.head(FILE_ROWS)  # the rows of the first block
+    dataset = ds.dataset(out)
+    table = dataset.head(FILE_ROWS)  # rows of the first block
     count, largest = 0, 0.0
-    for batch in written.to_batches():
+    for batch in dataset.to_batches():
         sums = np.sum([column.to_numpy() for column in batch.columns], axis=0, dtype=np.float64)
-        least = min(float(column.to_numpy().min()) for column in batch.columns)
-        largest = max(largest, float(np.abs(sums - 1).max()), -least)
+        minimum = min(float(column.to_numpy().min()) for column in batch.columns)
+        largest = max(largest, float(np.abs(sums - 1).max()), -minimum)
         count += len(batch)
     assert count == n_rows, (count, n_rows)
     masses = np.column_stack([column.to_numpy() for column in table.columns]).astype(np.float64)
@@ -130,19 +130,21 @@ def check_masses(out, n_rows, focal_sets):
 
 
 def sizes(arguments):
-    """Every method at every size, both ways; what was not asked for stays as it was found before."""
+    """Run all methods at all sizes, both ways; other results on record are kept."""
     runs = earlier_runs()
     for method in arguments.methods:
         for n_rows in arguments.rows:
             for way in WAYS if method != "nn_evclus" else WAYS[:1]:
-                runs[method, way, n_rows] = in_a_process(arguments, method, way, n_rows)
+                runs[method, way, n_rows] = run_in_process(arguments, method, way, n_rows)
                 show(runs[method, way, n_rows])
-                record.write("scale_sizes", in_order(runs), PACKAGES["sizes"])  # if it is stopped, not all is lost
-    return in_order(runs)
+                record.write(
+                    "scale_sizes", sorted_results(runs), PACKAGES["sizes"]
+                )  # an interrupt keeps the results so far
+    return sorted_results(runs)
 
 
-def in_order(runs):
-    """What the part writes."""
+def sorted_results(runs):
+    """Return the results in a fixed order."""
     order = [
         (method, way, n_rows) for method in METHODS for way in WAYS for n_rows in sorted({key[2] for key in runs})
     ]
@@ -152,21 +154,23 @@ def in_order(runs):
 def earlier_runs():
     if not (record.RESULTS / "scale_sizes.json").exists():
         return {}
-    return {(run["method"], run["way"], run["rows"]): run for run in record.read("scale_sizes")["runs"]}
+    return {(run["method"], run["way"], run["rows"]): run for run in record.load("scale_sizes")["runs"]}
 
 
-def in_a_process(arguments, method, way, n_rows):
-    """One size; a run that the kernel ends, because it takes too much memory, is a result too."""
+def run_in_process(arguments, method, way, n_rows):
+    """Run one size; a process that the kernel kills for its memory is a result too."""
     command = processes.command(__name__, arguments.folder, "--one", method, way, n_rows)
-    # Other work on the machine makes elapsed seconds long, and CPU seconds a little.
+    # Other processes increase elapsed seconds, and CPU seconds slightly.
     run = {"method": method, "way": way, "rows": n_rows, "date": datetime.date.today().isoformat()}
     run["load_before"] = round(os.getloadavg()[0], 1)
     with limited(arguments.limit) as enter:
         run["held_to_bytes"] = arguments.limit if enter else None
-        done = subprocess.run(
+        process = subprocess.run(
             command, check=False, stdout=subprocess.PIPE, text=True, preexec_fn=enter, env=processes.environment()
         )
-    return run | (json.loads(done.stdout.splitlines()[-1]) if not done.returncode else {"failed": done.returncode})
+    return run | (
+        json.loads(process.stdout.splitlines()[-1]) if not process.returncode else {"failed": process.returncode}
+    )
 
 
 def show(run):
@@ -218,16 +222,16 @@ PACKAGES = {
 def main():
     parser = command_line.parser(__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="all of them if none is named")
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="parts to run (default: all)")
     parser.add_argument("--rows", type=lambda text: int(float(text)), nargs="+", default=ROWS)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
-    parser.add_argument("--engines", nargs="+", help="of the part engines; others stay as they were")
+    parser.add_argument("--engines", nargs="+", help="engines of the part engines; results of others are kept")
     parser.add_argument("--limit", type=lambda text: int(float(text)), default=0)
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
         method, way, n_rows = arguments.one
-        one_size(method, way, int(n_rows), arguments.folder)
+        measure_size(method, way, int(n_rows), arguments.folder)
         return
     arguments.folder.mkdir(exist_ok=True)
     for name in arguments.parts or PARTS:

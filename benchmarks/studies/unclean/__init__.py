@@ -1,1 +1,1 @@
-"""Default parameters on data with gross errors, outliers, and clusters of very different sizes."""
+"""Study of default parameters on data with gross errors, outliers, and clusters of very different sizes."""

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.studies.unclean``: see `study`."""
+"""Command ``python -m benchmarks.studies.unclean``; see `study`."""
 
 from benchmarks.studies.unclean.study import main
 

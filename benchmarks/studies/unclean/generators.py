@@ -1,6 +1,6 @@
 """Data with gross errors, outliers or clusters of very different sizes, drawn from a seeded generator.
 
-Every generator takes a `numpy.random.Generator` first and returns a `Problem`. The label of errors and outliers is
+Each generator takes a `numpy.random.Generator` first and returns a `Problem`. The label of errors and outliers is
 -1. Standard deviations are those of the columns of the data without errors.
 """
 
@@ -15,7 +15,7 @@ from evlearn.datasets import load_butterfly
 KINDS = ("spread out", "few points", "single columns")
 FAMILIES = ("Gaussian", "Student", "exponential", "lognormal")
 SIZES = (0.4, 0.3, 0.2, 0.1)  # shares of the clusters with planted outliers
-SPREADS = (1.0, 0.7, 1.3, 0.8)  # their standard deviations
+SPREADS = (1.0, 0.7, 1.3, 0.8)  # standard deviations of these clusters
 LOG_SPREAD = 0.6  # standard deviation of the logarithms of lognormal clusters
 UNBALANCED = (242, 48, 10)  # samples in each cluster
 TOPICS, UNSEEN_TOPICS, FEATURES = 50, 8, 128  # of the embeddings
@@ -87,7 +87,7 @@ def planted_outliers(random, n=1000, d=2, family="Gaussian", share=0.05, gap=8.0
     """Draw 4 clusters of different sizes and spreads, and outliers that are uniform in a box.
 
     The box is the range of the clusters, extended by 15 % on each side. In few dimensions some of these
-    outliers lie inside of clusters, where no method can detect them.
+    outliers lie inside clusters, where no method can detect them.
     """
     n_outliers = round(share * n)
     counts = np.round(np.array(SIZES) * (n - n_outliers)).astype(int)
@@ -123,7 +123,7 @@ def uniform_outliers(random, n=1000, d=8, share=0.02, gap=8.0):
 
 
 def iris(typo=False):
-    """Return the iris data, in the first row 51 instead of 5.1 with a typo."""
+    """Return the Iris data, with a typo of 51 instead of 5.1 in the first row."""
     X, y = load_iris(return_X_y=True)
     if typo:
         X[0, 0] *= 10
@@ -132,14 +132,14 @@ def iris(typo=False):
 
 
 def butterfly():
-    """Return the butterfly data: two wings, sample 6 between them (label -2), and an outlier."""
+    """Return the butterfly data: 2 wings, sample 6 between them (label -2), and an outlier."""
     return Problem(load_butterfly().data, np.repeat([0, -2, 1, -1], [5, 1, 5, 1]), 2)
 
 
 def raw_table(random, n=1000, n_columns=20, gaps=0.05, share=0.01, factor=60):
-    """Draw a table of 4 classes in columns of different units, with gaps, and some rows multiplied by a factor.
+    """Draw a table of 4 classes in columns of different units, with missing values and multiplied rows.
 
-    Half of the columns are measurements with an offset, and half of them are positive and skewed.
+    Half of the columns are measurements with an offset, the other half are positive and skewed.
     """
     y = random.permutation(np.arange(n) % 4)
     values = centers(random, 4, n_columns, 8.0)[y] + random.normal(size=(n, n_columns))
@@ -155,7 +155,7 @@ def raw_table(random, n=1000, n_columns=20, gaps=0.05, share=0.01, factor=60):
 
 
 class Embeddings:
-    """Unit vectors of 50 topics, of which 10 are related to another, with mixtures, and 8 unseen topics.
+    """Unit vectors of 50 topics, 10 of which are related to another topic, with mixtures, and 8 unseen topics.
 
     Topics have different frequencies, 5 % of the vectors are mixtures of 2 topics, and all share 12 directions of
     style.

@@ -1,4 +1,4 @@
-"""Methods of the study with default parameters, and detectors and clusterers of scikit-learn for comparison."""
+"""Methods of the study with default parameters, and scikit-learn's detectors and clusterers for comparison."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -38,18 +38,25 @@ class Answer(NamedTuple):
 
 
 def evidential(name, X, n_clusters, seed=0):
-    """Fit an evidential method; data that it refuses are one cluster without outliers."""
-    with warnings.catch_warnings(record=True) as caught:
+    """Fit an evidential method; rejected data result in one cluster without outliers."""
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         try:
             model = METHODS[name](n_clusters, seed).fit(X)
         except ValueError as error:
-            none = np.zeros(len(X), dtype=bool)
-            return Answer(none.astype(int), none, none, none, none.astype(float), (f"refused: {error}",))
-    return answer_of(model.credal_partition_, caught)
+            no_sample = np.zeros(len(X), dtype=bool)
+            return Answer(
+                no_sample.astype(int),
+                no_sample,
+                no_sample,
+                no_sample,
+                no_sample.astype(float),
+                (f"refused: {error}",),
+            )
+    return answer_of(model.credal_partition_, records)
 
 
-def answer_of(partition, caught=()):
+def answer_of(partition, records=()):
     """Return the answer of a credal partition and the warnings of its fit."""
     verdict, is_empty = partition.verdict(), partition.focal_sets.sizes == 0
     return Answer(
@@ -58,7 +65,7 @@ def answer_of(partition, caught=()):
         torn=verdict.torn,
         outlier=verdict.outlier,
         score=np.asarray(partition.masses)[:, is_empty].sum(axis=1),
-        messages=tuple(str(warning.message) for warning in caught),
+        messages=tuple(str(warning.message) for warning in records),
     )
 
 
@@ -68,22 +75,22 @@ def k_means(X, n_clusters, seed=0):
 
 
 def trimmed_k_means(X, n_clusters, seed=0, share=0.1, n_init=10):
-    """Fit k-means without the rows that are farthest from their centers in each step; return the best start."""
+    """Fit k-means without the rows farthest from their centers in each step; return the best start."""
     random, best = np.random.default_rng(seed), (np.inf, None)
-    n_kept = len(X) - int(share * len(X))
+    n_retained = len(X) - int(share * len(X))
     for _ in range(n_init):
         centers = X[random.choice(len(X), n_clusters, replace=False)]
         for _ in range(50):
             distances = pairwise_distances(X, centers, metric="sqeuclidean")
             labels, nearest = distances.argmin(axis=1), distances.min(axis=1)
-            kept = np.argpartition(nearest, n_kept - 1)[:n_kept]
-            moved = centers.copy()
-            for k in np.unique(labels[kept]):
-                moved[k] = X[kept[labels[kept] == k]].mean(axis=0)
-            if np.allclose(moved, centers):
+            retained = np.argpartition(nearest, n_retained - 1)[:n_retained]
+            new_centers = centers.copy()
+            for k in np.unique(labels[retained]):
+                new_centers[k] = X[retained[labels[retained] == k]].mean(axis=0)
+            if np.allclose(new_centers, centers):
                 break
-            centers = moved
-        best = min(best, (nearest[kept].sum(), labels), key=lambda pair: pair[0])
+            centers = new_centers
+        best = min(best, (nearest[retained].sum(), labels), key=lambda pair: pair[0])
     return Answer(best[1])
 
 

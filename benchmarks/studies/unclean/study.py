@@ -1,20 +1,20 @@
-"""Defaults on data that are not clean: gross errors, outliers, and clusters of very different sizes.
+"""Default parameters on data with gross errors, outliers, and clusters of very different sizes.
 
 ``python -m benchmarks.studies.unclean [ROW ...] [--seeds design|validation] [--methods NAME ...] [--write NAME]``
 
-Every method has the true number of clusters and a seed, and otherwise its default parameters. Rows are
+Each method has the true number of clusters and a seed, and otherwise its default parameters. Rows are
 
 - *errors*: gross errors;
 - *outliers*: planted outliers;
 - *clean*: the same data without outliers;
 - *sizes*: clusters of very different sizes;
-- *typo*: the iris data with 1 wrong value;
+- *typo*: the Iris data with 1 wrong value;
 - *uniform*: Gaussian clusters in 8 dimensions with 2 % outliers;
 - *butterfly*;
-- *table*: 20 raw columns with gaps and errors;
-- *embeddings*: 300,000 unit vectors; runs only if it is named.
+- *table*: 20 raw columns with missing values and errors;
+- *embeddings*: 300,000 unit vectors; runs only on request.
 
-The seeds *design* are for tuning. The record is made with the seeds *validation*, which are not used for tuning.
+The seeds *design* are for tuning; the seeds *validation* of the record are not.
 ``--write unclean`` writes to ``benchmarks/results/unclean.json``.
 """
 
@@ -55,13 +55,13 @@ DETECTING = ("CCM", "ECM", "EVCLUS", "RECM", "MergedMixture")
 EXPECTED_FALSE = 0.01  # false positives at which scores are compared
 SIMILAR_DIMENSIONS = (2, 2, 3, 4, 5, 6, 8, 10, 15, 20)
 N_EMBEDDINGS, N_NEW, UNSEEN, EMBEDDING_FALSE = 300_000, 20_000, 0.05, 0.02
-OUTLIER_RATES = (0.001, 0.01, 0.02, 0.05)  # set by the user, beside the default
+OUTLIER_RATES = (0.001, 0.01, 0.02, 0.05)  # set explicitly, in addition to the default
 #: Repetitions of each cell.
 REPETITIONS = {"errors": 2, "errors, slow": 1, "outliers": 4, "clean": 4, "sizes": 5, "uniform": 6, "table": 5}
 
 
 def measures(problem, answer):
-    """Return what is measured of an answer."""
+    """Return the scores of an answer."""
     planted, y = problem.planted, problem.y
     row = {"ari": adjusted_rand_score(y[~planted], answer.labels[~planted])}
     if answer.outlier is None:
@@ -73,21 +73,21 @@ def measures(problem, answer):
 
 
 def ranking(planted, score, false=EXPECTED_FALSE):
-    """Return the AUROC of a score, and the share of outliers above a threshold with the given false positives."""
+    """Return the AUROC of a score, and the share of outliers above a threshold with the false positive rate."""
     false_shares, detected, _ = roc_curve(planted, score)
     return {"auroc": roc_auc_score(planted, score), "ranked": detected[false_shares <= false].max()}
 
 
-def repeated(draw, answers, first_seed, n_repetitions, **cell):
+def run_repetitions(draw, methods, first_seed, n_repetitions, **cell):
     """Return an entry for each method."""
-    rows = {name: [] for name in answers}
+    rows = {name: [] for name in methods}
     for repetition in range(n_repetitions):
-        for name, (n, answer) in answers.items():
+        for name, (n, fit) in methods.items():
             problem = draw(np.random.default_rng(first_seed + repetition), n)
-            started = time.process_time()
-            answered = answer(problem.X, problem.n_clusters, first_seed + repetition)
-            seconds = time.process_time() - started
-            rows[name].append(measures(problem, answered) | {"cpu": seconds, "messages": answered.messages})
+            start = time.process_time()
+            result = fit(problem.X, problem.n_clusters, first_seed + repetition)
+            seconds = time.process_time() - start
+            rows[name].append(measures(problem, result) | {"cpu": seconds, "messages": result.messages})
     return [entry(cell | {"method": name}, of_name) for name, of_name in rows.items()]
 
 
@@ -101,13 +101,13 @@ def entry(cell, rows):
     if messages:
         result["messages"] = messages[:2]
     worst = {"worst ari": min(result["aris"])} if "aris" in result else {}
-    shown = (f"{key} {value:.3f}" for key, value in (result | worst).items() if key in means or key in worst)
-    print("; ".join(map(str, cell.values())), "|", ", ".join(shown), flush=True)
+    texts = (f"{key} {value:.3f}" for key, value in (result | worst).items() if key in means or key in worst)
+    print("; ".join(map(str, cell.values())), "|", ", ".join(texts), flush=True)
     return result
 
 
-def chosen(names, methods, n_samples=None):
-    """Return the functions of those evidential and plain methods that were chosen, with numbers of samples."""
+def select_methods(names, methods, n_samples=None):
+    """Return the functions of selected methods, with numbers of samples."""
     functions = {}
     for name in names:
         if not methods or name in methods:
@@ -124,7 +124,7 @@ def evidential_method(name):
 def errors(first_seed, methods=()):
     """Measure gross errors in 5 separated clusters.
 
-    All cells are for fast methods, a few for slow ones, and 1 has 20,000 samples.
+    All cells are run for fast methods, some for slow ones, and one has 20,000 samples.
     """
     kinds, (n_fast, n_slow) = generators.KINDS, (REPETITIONS["errors"], REPETITIONS["errors, slow"])
     entries = []
@@ -136,13 +136,13 @@ def errors(first_seed, methods=()):
 
 
 def errors_in(names, first_seed, n_repetitions, methods, kind, d, share, distance, **size):
-    """Measure a cell of gross errors; `size` may have the number of samples n."""
+    """Measure a cell of gross errors; `size` may contain the number of samples n."""
 
     def draw(random, n):
         return generators.gross_errors(random, n, d, share, distance, kind)
 
     cell = {"kind": kind, "d": d, "share": share, "distance": distance} | size
-    return repeated(draw, chosen(names, methods, size.get("n")), first_seed, n_repetitions, **cell)
+    return run_repetitions(draw, select_methods(names, methods, size.get("n")), first_seed, n_repetitions, **cell)
 
 
 def outliers(first_seed, methods=()):
@@ -160,14 +160,14 @@ def outliers_in(first_seed, methods, family, d, share=0.05):
         return generators.planted_outliers(random, n, d, family, share)
 
     cell, n_repetitions = {"family": family, "d": d}, REPETITIONS["outliers" if share else "clean"]
-    entries = repeated(draw, chosen(DETECTING, methods), first_seed, n_repetitions, **cell)
+    entries = run_repetitions(draw, select_methods(DETECTING, methods), first_seed, n_repetitions, **cell)
     if share and not methods:
         entries += detectors(draw, first_seed, n_repetitions, **cell)
     return entries
 
 
 def detectors(draw, first_seed, n_repetitions, **cell):
-    """Return entries of the outlier detectors of scikit-learn on the same data."""
+    """Return entries of scikit-learn's outlier detectors on the same data."""
     entries = []
     for name, detect in DETECTORS.items():
         rows = []
@@ -188,30 +188,30 @@ def clean(first_seed, methods=()):
 
 def sizes(first_seed, methods=()):
     """Measure clusters of 242, 48 and 10 samples in the plane, and similar ones in 2 to 20 dimensions."""
-    answers = chosen(("CCM", "ECM", "EVCLUS", "RECM", "k-means"), methods)
+    answers = select_methods(("CCM", "ECM", "EVCLUS", "RECM", "k-means"), methods)
     entries = []
-    for place, d in enumerate((2, *SIMILAR_DIMENSIONS)):
+    for index, d in enumerate((2, *SIMILAR_DIMENSIONS)):
 
-        def draw(random, n, d=d, place=place):
-            random = np.random.default_rng([*random.integers(1 << 30, size=2), place])
-            counts = generators.similar_sizes(random) if place else generators.UNBALANCED
+        def draw(random, n, d=d, index=index):
+            random = np.random.default_rng([*random.integers(1 << 30, size=2), index])
+            counts = generators.similar_sizes(random) if index else generators.UNBALANCED
             return generators.unbalanced(random, counts, d, random.uniform(5, 8))
 
-        name = f"similar {place}" if place else "242/48/10"
-        entries += repeated(draw, answers, first_seed, REPETITIONS["sizes"], data=name, d=d)
+        name = f"similar {index}" if index else "242/48/10"
+        entries += run_repetitions(draw, answers, first_seed, REPETITIONS["sizes"], data=name, d=d)
     return entries
 
 
 def typo(first_seed, methods=()):
-    """Measure the iris data as they are, and with 51 instead of 5.1 in the first row."""
+    """Measure the Iris data, and the same data with 51 instead of 5.1 in the first row."""
     entries = []
-    for typed in (False, True):
+    for has_typo in (False, True):
 
-        def draw(random, n, typed=typed):
-            return generators.iris(typed)
+        def draw(random, n, has_typo=has_typo):
+            return generators.iris(has_typo)
 
-        answers = chosen(("CCM", "ECM", "EVCLUS", "RECM", "MergedMixture"), methods)
-        for result in repeated(draw, answers, first_seed, 1, data="typo" if typed else "clean"):
+        answers = select_methods(("CCM", "ECM", "EVCLUS", "RECM", "MergedMixture"), methods)
+        for result in run_repetitions(draw, answers, first_seed, 1, data="typo" if has_typo else "clean"):
             result["torn_samples"] = round(result["torn"] * 150)
             entries.append(result)
     return entries
@@ -223,16 +223,16 @@ def uniform(first_seed, methods=()):
     def draw(random, n):
         return generators.uniform_outliers(random, n)
 
-    small = chosen(("CCM", "ECM", "EVCLUS", "MergedMixture", "k-means", "trimmed k-means"), methods, 1000)
-    large = chosen(("EVCLUS", "k-means"), methods, 10_000)
+    small = select_methods(("CCM", "ECM", "EVCLUS", "MergedMixture", "k-means", "trimmed k-means"), methods, 1000)
+    large = select_methods(("EVCLUS", "k-means"), methods, 10_000)
     return [
-        *repeated(draw, small, first_seed, REPETITIONS["uniform"], n=1000),
-        *repeated(draw, large, first_seed, REPETITIONS["uniform"], n=10_000),
+        *run_repetitions(draw, small, first_seed, REPETITIONS["uniform"], n=1000),
+        *run_repetitions(draw, large, first_seed, REPETITIONS["uniform"], n=10_000),
     ]
 
 
 def butterfly(first_seed, methods=()):
-    """Measure the butterfly data: samples of the wings that are sure, and verdicts of samples 6 and 12."""
+    """Measure the butterfly data: sure samples of the wings, and verdicts of samples 6 and 12."""
     problem, entries = generators.butterfly(), []
     for name in ("CCM", "ECM", "EVCLUS", "RECM"):
         if methods and name not in methods:
@@ -253,29 +253,29 @@ def butterfly(first_seed, methods=()):
 
 
 def verdict_of(answer, sample):
-    """Return the verdict of a sample in a word."""
+    """Return the verdict of a sample as text."""
     return next(name for name in ("sure", "torn", "outlier") if getattr(answer, name)[sample])
 
 
 def table(first_seed, methods=()):
-    """Measure CCM on an encoded table of 20 columns with 4 classes, gaps, and 1 % of the rows times 60."""
+    """Measure CCM on an encoded table of 20 columns with 4 classes, missing values and multiplied rows."""
 
     def fit(X, n_clusters, seed):
-        with warnings.catch_warnings(record=True) as caught:
+        with warnings.catch_warnings(record=True) as records:
             warnings.simplefilter("always")
             model = make_pipeline(TableEncoder(), CCM(n_clusters, random_state=seed)).fit(X)
-        return answer_of(model[-1].credal_partition_, caught)
+        return answer_of(model[-1].credal_partition_, records)
 
     def draw(random, n):
         return generators.raw_table(random, n)
 
-    return repeated(draw, {"TableEncoder, CCM": (1000, fit)}, first_seed, REPETITIONS["table"])
+    return run_repetitions(draw, {"TableEncoder, CCM": (1000, fit)}, first_seed, REPETITIONS["table"])
 
 
 def embeddings(first_seed, methods=(), n=N_EMBEDDINGS, n_new=N_NEW):
     """Measure unit vectors of 50 topics, and new ones of which 5 % are from unseen topics.
 
-    The first topics are those of the issue; of 2 other draws of topics a third of the samples is used.
+    The first topics are those of the original problem; 2 other draws of topics have a third of the samples.
     """
     entries = []
     for draw, topics_seed in enumerate((0, first_seed + 10, first_seed + 20)):
@@ -288,15 +288,17 @@ def embeddings(first_seed, methods=(), n=N_EMBEDDINGS, n_new=N_NEW):
 
 
 def unseen_topics(training, new, seed, cell, rates):
-    """Measure CCM by default and with other rates, and distances to centers of k-means and of the true topics."""
-    started = time.process_time()
+    """Measure CCM with default and other rates, and distances to centers of k-means and of the true topics."""
+    start = time.process_time()
     model = CCM(TOPICS, random_state=seed).fit(training.X)
-    seconds = time.process_time() - started
+    seconds = time.process_time() - start
     entries = [entry(cell | {"method": "CCM", "rate": "default"}, [of_new(model, new) | {"cpu": seconds}])]
     if "outlier_rate" in model.get_params():
         for rate in rates:
-            again = CCM(TOPICS, init=model.cluster_centers_, outlier_rate=rate, random_state=seed).fit(training.X)
-            entries.append(entry(cell | {"method": "CCM", "rate": rate}, [of_new(again, new)]))
+            refitted = CCM(TOPICS, init=model.cluster_centers_, outlier_rate=rate, random_state=seed).fit(
+                training.X
+            )
+            entries.append(entry(cell | {"method": "CCM", "rate": rate}, [of_new(refitted, new)]))
     plain = KMeans(TOPICS, n_init=1, random_state=seed).fit(training.X).cluster_centers_
     true = np.array([training.X[training.y == k].mean(axis=0) for k in range(TOPICS)])
     for name, centers in (("k-means", plain), ("true means", true)):
@@ -308,7 +310,7 @@ def unseen_topics(training, new, seed, cell, rates):
 
 
 def of_new(model, new):
-    """Return measures of new samples."""
+    """Return scores of new samples."""
     answer = answer_of(model.predict_mass(new.X))
     return measures(new, answer) | ranking(new.planted, answer.score, EMBEDDING_FALSE)
 
@@ -329,18 +331,22 @@ SEPARATE = ("embeddings",)
 
 def main():
     parser = command_line.parser(__doc__)
-    parser.add_argument("rows", nargs="*", choices=[[], *ROWS], help="all but embeddings if none is named")
+    parser.add_argument(
+        "rows", nargs="*", choices=[[], *ROWS], help="rows to run (default: all except embeddings)"
+    )
     parser.add_argument("--seeds", choices=SEEDS, default="validation")
     parser.add_argument("--methods", nargs="+", choices=[*METHODS, *PLAIN], default=())
-    parser.add_argument("--samples", type=int, default=N_EMBEDDINGS, help="training samples of embeddings")
+    parser.add_argument(
+        "--samples", type=int, default=N_EMBEDDINGS, help="number of training samples of embeddings"
+    )
     parser.add_argument("--write", metavar="NAME", help="write to results/NAME.json")
     options = parser.parse_args()
     results = {"seeds": options.seeds, "commit": commit()}
     for row in options.rows or [name for name in ROWS if name not in SEPARATE]:
-        started = time.process_time()
+        start = time.process_time()
         size = {"n": options.samples} if row == "embeddings" else {}
         results[row] = ROWS[row](SEEDS[options.seeds], options.methods, **size)
-        print(f"{row}: {time.process_time() - started:.0f} s of CPU time\n", flush=True)
+        print(f"{row}: {time.process_time() - start:.0f} s of CPU time\n", flush=True)
     if not options.methods:
         show_targets(checks(results))
     if options.write:
@@ -348,12 +354,12 @@ def main():
 
 
 def show_targets(of_run):
-    """Print the targets that are missed, and how many are met."""
+    """Print the missed targets, and the number of targets met."""
     for check in of_run:
-        if not check.met:
+        if not check.is_met:
             bound = "at most" if check.is_upper else "at least"
             print(*check[:4], f"{check.value:.3f}, target {bound} {check.target}", sep="; ")
-    print(f"{sum(check.met for check in of_run)} of {len(of_run)} targets are met")
+    print(f"{sum(check.is_met for check in of_run)} of {len(of_run)} targets are met")
 
 
 def commit():

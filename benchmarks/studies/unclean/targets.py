@@ -1,11 +1,11 @@
-"""Targets of the study: one check for each cell, method and measure."""
+"""Targets of the study: one check per cell, method and measure."""
 
 from statistics import mean
 from typing import NamedTuple
 
 ARI, FLAGGED = 0.95, 0.9  # of gross errors; the ARI is that of the worst draw
 DETECTED, DETECTED_ON_AVERAGE = 0.55, 0.8  # of planted outliers
-FALSE = {"Gaussian": 0.01, "Student": 0.01, "exponential": 0.02, "lognormal": 0.02}  # beside planted outliers
+FALSE = {"Gaussian": 0.01, "Student": 0.01, "exponential": 0.02, "lognormal": 0.02}  # with planted outliers
 FALSE_IF_CLEAN = FALSE | {"Student": 0.02}
 BELOW, BELOW_ON_AVERAGE = 0.1, 0.02  # ARI compared with k-means
 MORE_TORN = 3  # samples of iris
@@ -26,18 +26,23 @@ class Check(NamedTuple):
     is_upper: bool = False
 
     @property
-    def met(self):
-        """True if the value is on the right side of the target."""
+    def is_met(self):
+        """True if the value satisfies the target."""
         return self.value <= self.target if self.is_upper else self.value >= self.target
 
 
 def checks(results):
     """Return the checks of all rows in a file of results."""
-    return [check for row, function in ROWS.items() if row in results for check in function(ours(results[row]))]
+    return [
+        check
+        for row, function in ROWS.items()
+        if row in results
+        for check in function(tested_entries(results[row]))
+    ]
 
 
-def ours(entries):
-    """Return the entries of our methods, and for sizes those of k-means, as they are compared with them."""
+def tested_entries(entries):
+    """Return the entries of our methods, and for sizes those of k-means for comparison."""
     return [entry for entry in entries if entry["method"] not in OTHERS or "data" in entry]
 
 
@@ -47,7 +52,7 @@ def worst_ari(entry):
 
 
 def of_errors(entries):
-    """Yield checks of gross errors: the ARI of the other samples, and errors that are flagged."""
+    """Yield checks of gross errors: the ARI of the other samples, and flagged errors."""
     for entry in entries:
         cell = f"{entry['kind']}, d = {entry['d']}, {100 * entry['share']:.0f} % at {entry['distance']} sd"
         cell += f", n = {entry['n']:,}" if "n" in entry else ""
@@ -67,14 +72,14 @@ def of_outliers(entries):
 
 
 def of_clean(entries):
-    """Yield checks of samples that are flagged although there are no outliers."""
+    """Yield checks of falsely flagged samples in data without outliers."""
     for entry in entries:
         cell = f"{entry['family']}, d = {entry['d']}"
         yield Check("clean", entry["method"], cell, "false", entry["false"], FALSE_IF_CLEAN[entry["family"]], True)
 
 
 def of_sizes(entries):
-    """Yield checks of the ARI compared with that of k-means, draw by draw and on average."""
+    """Yield checks of the ARI compared with that of k-means, by draw and on average."""
     plain = {entry["data"]: entry["aris"] for entry in entries if entry["method"] == "k-means"}
     for method in dict.fromkeys(entry["method"] for entry in entries if entry["method"] != "k-means"):
         differences = []
@@ -89,7 +94,7 @@ def of_sizes(entries):
 
 
 def of_typo(entries):
-    """Yield checks of the typo: the change of the number of torn samples, and the typo as an outlier."""
+    """Yield checks of the typo: the change of the number of torn samples, and its detection as an outlier."""
     torn = {entry["method"]: entry["torn_samples"] for entry in entries if entry["data"] == "clean"}
     for entry in entries:
         if entry["data"] == "typo":
@@ -105,7 +110,7 @@ def of_uniform(entries):
 
 
 def of_butterfly(entries):
-    """Yield checks of the butterfly: 10 sure samples, 1 torn sample and 1 outlier in their places."""
+    """Yield checks of the butterfly: 10 sure samples, one torn sample and one outlier."""
     for entry in entries:
         right = entry["sure_in_wings"] + (entry["middle"] == "torn") + (entry["last"] == "outlier")
         yield Check("butterfly", entry["method"], "12 samples", "right verdicts", right, 12)

@@ -1,25 +1,24 @@
-"""Clustering and classification that ask about what they doubt most, and samples for a person to review."""
+"""Active learning: queries about the most doubtful pairs or labels, and a queue of samples for review."""
 
 from evlearn.active.active_clustering import ActiveClustering
-from evlearn.active.active_labelling import ActiveLabelling
-from evlearn.active.answers import Answer, Query
-from evlearn.active.asking import StopAsking
+from evlearn.active.active_labeling import ActiveLabeling
+from evlearn.active.answers import PairAnswer, PairQuery
+from evlearn.active.asking import StopQuerying
 from evlearn.active.label_answers import LabelAnswer, LabelQuery
-from evlearn.active.oracles import LabelOracle, TerminalLabeller, TerminalOracle
-from evlearn.active.review import Review, ReviewAnswers, review
+from evlearn.active.oracles import PairOracle, TerminalLabelOracle, TerminalPairOracle
+from evlearn.active.review_queue import ReviewQueue, review_queue
 
 __all__ = [
     "ActiveClustering",
-    "ActiveLabelling",
-    "Answer",
+    "ActiveLabeling",
     "LabelAnswer",
-    "LabelOracle",
     "LabelQuery",
-    "Query",
-    "Review",
-    "ReviewAnswers",
-    "StopAsking",
-    "TerminalLabeller",
-    "TerminalOracle",
-    "review",
+    "PairAnswer",
+    "PairOracle",
+    "PairQuery",
+    "ReviewQueue",
+    "StopQuerying",
+    "TerminalLabelOracle",
+    "TerminalPairOracle",
+    "review_queue",
 ]

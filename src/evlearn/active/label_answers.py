@@ -1,4 +1,4 @@
-"""What has been answered about the classes of samples, and the file that keeps it."""
+"""Answers about the classes of samples, and their file format."""
 
 import json
 import os
@@ -13,38 +13,38 @@ from evlearn.partition import CredalPartition
 from evlearn.utils.validation import check_real
 
 _HEADER = ["sample", "answer", "confidence"]
-_BETWEEN = "|"
+_SEPARATOR = "|"
 
 
 class LabelQuery(NamedTuple):
-    """A question: which class a sample belongs to.
+    """Question about the class of a sample.
 
     Attributes
     ----------
     sample : int
-        The sample in doubt.
+        Sample in doubt.
     candidates : tuple
-        The classes, the most plausible first.
-    why : str
-        Why this is asked, in words.
+        Classes, the most plausible first.
+    reason : str
+        Reason for the question, as plain text.
     """
 
     sample: int
     candidates: tuple[Any, ...]
-    why: str
+    reason: str
 
 
 class LabelAnswer(NamedTuple):
-    """What was said about a sample.
+    """Answer about a sample.
 
     Attributes
     ----------
     sample : int
-        The sample.
+        Sample.
     classes : tuple
-        The class, or several of which one is right; none if nobody knows.
+        Class, or several classes of which one is right; empty if unknown.
     confidence : float, default=1.0
-        How sure this is, from 0 to 1.
+        Confidence in the answer, from 0 to 1.
     """
 
     sample: int
@@ -52,44 +52,44 @@ class LabelAnswer(NamedTuple):
     confidence: float = 1.0
 
 
-#: A class, several, an answer with a confidence, or nothing.
-Said: TypeAlias = str | int | Sequence[str] | Sequence[int] | LabelAnswer | None
+#: Reply of an oracle: a class, several classes, an answer with a confidence, or None.
+LabelReply: TypeAlias = str | int | Sequence[str] | Sequence[int] | LabelAnswer | None
 
 
-def as_answer(sample: int, said: Any, classes: tuple[Any, ...], confidence: float = 1.0) -> LabelAnswer:
-    """What an oracle said, in any of its forms."""
-    if isinstance(said, LabelAnswer):
-        said, confidence = said.classes, said.confidence
+def as_answer(sample: int, reply: Any, classes: tuple[Any, ...], confidence: float = 1.0) -> LabelAnswer:
+    """Convert a reply of an oracle to an answer."""
+    if isinstance(reply, LabelAnswer):
+        reply, confidence = reply.classes, reply.confidence
     check_real("confidence", confidence, 0, 1)
-    several = isinstance(said, Iterable) and not isinstance(said, str)
-    named = [] if said is None else list(said) if several else [said]
-    unknown = [one for one in named if one not in classes]
+    is_sequence = isinstance(reply, Iterable) and not isinstance(reply, str)
+    names = [] if reply is None else list(reply) if is_sequence else [reply]
+    unknown = [name for name in names if name not in classes]
     if unknown:
         raise ValueError(
-            f"the answer {unknown[0]!r} is not one of the classes {list(classes)}; give a class, several in a "
-            "list, or None if nobody knows."
+            f"the answer {unknown[0]!r} is not one of the classes {list(classes)}; give a class, a list of "
+            "classes, or None if unknown."
         )
-    return LabelAnswer(sample, tuple(one for one in classes if one in named), float(confidence))
+    return LabelAnswer(sample, tuple(name for name in classes if name in names), float(confidence))
 
 
 def labels_of(answers: list[LabelAnswer], classes: tuple[Any, ...], samples: Any) -> CredalPartition:
-    """The mass functions that follow from answers, for these samples."""
-    told = [one for one in answers if one.classes]
+    """Return the mass functions of samples that follow from answers."""
+    entries = [entry for entry in answers if entry.classes]
     table: dict[str, list[Any]] = {
-        "sample": [one.sample for one in told],
-        "answer": [one.classes for one in told],
-        "confidence": [one.confidence for one in told],
+        "sample": [entry.sample for entry in entries],
+        "answer": [entry.classes for entry in entries],
+        "confidence": [entry.confidence for entry in entries],
     }
-    found = Annotations(table, classes=classes).to_partition(reliabilities=None, samples=samples)
-    return CredalPartition(found.masses, found.focal_sets, validate=False)
+    partition = Annotations(table, classes=classes).to_partition(reliabilities=None, samples=samples)
+    return CredalPartition(partition.masses, partition.focal_sets, validate=False)
 
 
 def write_label_answers(path: str | os.PathLike[str], history: list[LabelAnswer]) -> None:
-    """Write answers to a file that `Annotations` can read too, whole or not at all.
+    """Write answers atomically to a file that `Annotations` can read, too.
 
-    Classes are written with "|" between them, or as a JSON list if the name of one of them does not allow that.
+    Classes are separated by "|", or written as a JSON list if the name of a class does not permit that.
     """
-    lines = [[str(one.sample), _as_cell(one.classes), repr(one.confidence)] for one in history]
+    lines = [[str(answer.sample), _as_cell(answer.classes), repr(answer.confidence)] for answer in history]
     write_lines(path, _HEADER, lines)
 
 
@@ -100,30 +100,30 @@ def read_label_answers(path: str | os.PathLike[str], classes: tuple[Any, ...]) -
 
 
 def _as_cell(classes: tuple[Any, ...]) -> str:
-    names = [str(one) for one in classes]
-    return _BETWEEN.join(names) if all(map(_is_plain, names)) else json.dumps(names)
+    names = [str(name) for name in classes]
+    return _SEPARATOR.join(names) if all(map(_is_plain, names)) else json.dumps(names)
 
 
 def _is_plain(name: str) -> bool:
-    """Return True if a name of a class can stand between separators, and cannot be taken for a list."""
-    return bool(name) and name == name.strip() and name.isprintable() and _BETWEEN not in name and name[0] != "["
+    """Return True if the name of a class can be written between separators, and does not look like a list."""
+    return bool(name) and name == name.strip() and name.isprintable() and _SEPARATOR not in name and name[0] != "["
 
 
 def _read_line(path: Path, number: int, line: list[str], classes: tuple[Any, ...]) -> LabelAnswer:
-    known = {str(one): one for one in classes}
+    class_of = {str(name): name for name in classes}
     try:
         sample, cell, confidence = line
-        names = split_answer(cell, _BETWEEN)
-        if not set(names) <= set(known) and cell in known:
-            names = [cell]  # written before lists were, or by hand
-        named = {known[str(name)] for name in names}
-        answer = LabelAnswer(int(sample), tuple(one for one in classes if one in named), float(confidence))
+        names = split_answer(cell, _SEPARATOR)
+        if not set(names) <= set(class_of) and cell in class_of:
+            names = [cell]  # written by hand or by older versions
+        chosen = {class_of[str(name)] for name in names}
+        answer = LabelAnswer(int(sample), tuple(name for name in classes if name in chosen), float(confidence))
         if answer.sample < 0 or not 0 <= answer.confidence <= 1:
             raise ValueError
         return answer
     except (ValueError, KeyError):
         raise ValueError(
-            f"line {number} of {path} should be the number of a sample, classes of {list(known)} with "
-            f"{_BETWEEN!r} between them or in a JSON list, and a confidence from 0 to 1, got "
+            f"line {number} of {path} must contain a sample number, classes of {list(class_of)} separated by "
+            f"{_SEPARATOR!r} or in a JSON list, and a confidence from 0 to 1, got "
             f"{','.join(line)[:80]!r}."
         ) from None

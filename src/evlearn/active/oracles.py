@@ -1,4 +1,4 @@
-"""Who answers: labels that are known, or a person at a terminal or in a notebook."""
+"""Oracles for active learning: known labels, or a person at a terminal or in a notebook."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -8,28 +8,28 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from evlearn.active.asking import StopAsking
+from evlearn.active.asking import StopQuerying
 from evlearn.active.label_answers import LabelAnswer
 from evlearn.constraints.labels import label_codes
 
 _REPLIES: dict[str, bool | None] = {"y": True, "yes": True, "n": False, "no": False, "?": None}
-_SHOWN_ATTRIBUTES = 20
-_WIDTH = 24
+_MAX_FEATURES = 20  # lines of a table
+_MAX_WIDTH = 24  # characters of a value
 _Reply = TypeVar("_Reply")
 
 
-class LabelOracle:
-    """Answers from known labels, for experiments.
+class PairOracle:
+    """Oracle that answers from known labels, for experiments.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        The label of each sample, numbers or text. Nothing is known about samples with -1, NaN or None.
+        Label of each sample, numbers or text. Labels -1, NaN and None are unknown.
 
     Examples
     --------
-    >>> from evlearn.active import LabelOracle
-    >>> oracle = LabelOracle(["cat", "cat", "dog", None])
+    >>> from evlearn.active import PairOracle
+    >>> oracle = PairOracle(["cat", "cat", "dog", None])
     >>> oracle(0, 1), oracle(1, 2), oracle(2, 3)
     (True, False, None)
     """
@@ -39,35 +39,35 @@ class LabelOracle:
         self._codes = label_codes(y, -1, "y")
 
     def __call__(self, first: int, second: int) -> bool | None:
-        """Whether two samples are in the same cluster.
+        """Return whether 2 samples are in the same cluster.
 
         Parameters
         ----------
         first, second : int
-            The samples.
+            Samples.
 
         Returns
         -------
         bool or None
-            The answer; None if it is not known.
+            Answer; None if unknown.
         """
-        one, other = self._codes[[first, second]]
-        return None if min(one, other) < 0 else bool(one == other)
+        first_code, second_code = self._codes[[first, second]]
+        return None if min(first_code, second_code) < 0 else bool(first_code == second_code)
 
 
-class TerminalOracle:
-    """A person who answers at a terminal, or in the input box of a notebook.
+class TerminalPairOracle:
+    """Oracle that asks a person at a terminal, or in the input box of a notebook.
 
     Both samples are shown side by side, then a reply is read: ``y`` for the same cluster, ``n`` for different
-    ones, ``?`` for "I do not know", ``q`` to stop. Ctrl-C and Ctrl-D stop as well. All answers are kept.
+    clusters, ``?`` for "I do not know", ``q`` to stop. Ctrl-C and Ctrl-D stop as well. All answers are kept.
 
     Parameters
     ----------
     X : array-like or data frame of shape (n_samples, n_features), default=None
-        What to show of the samples, which need not be what is clustered; of a frame also the names of rows and
-        columns. None shows the numbers of the samples only.
+        Data of the samples to show, which may differ from the clustered data. For a frame, the names of rows and
+        columns are shown, too. None shows only the numbers of the samples.
     show : callable, default=None
-        Shows two samples in another way, for example as images: a function of their numbers.
+        Function of 2 sample numbers that shows the samples in another way, for example as images.
     """
 
     def __init__(self, X: ArrayLike | None = None, *, show: Callable[[int, int], Any] | None = None) -> None:
@@ -75,40 +75,40 @@ class TerminalOracle:
         self.show = show
 
     def __call__(self, first: int, second: int) -> bool | None:
-        """Whether two samples are in the same cluster.
+        """Return whether 2 samples are in the same cluster.
 
         Parameters
         ----------
         first, second : int
-            The samples.
+            Samples.
 
         Returns
         -------
         bool or None
-            The answer; None if it is not known.
+            Answer; None if unknown.
         """
-        print(_described(self.X, first, second))
+        print(_format_samples(self.X, first, second))
         if self.show is not None:
             self.show(first, second)
-        return _asked("same cluster? [y/n/?/q] ", _same)
+        return _read_reply("same cluster? [y/n/?/q] ", _parse_pair_reply)
 
 
-class TerminalLabeller:
-    """A person who says the classes of samples at a terminal, or in the input box of a notebook.
+class TerminalLabelOracle:
+    """Oracle that asks a person for the classes of samples at a terminal, or in the input box of a notebook.
 
-    A sample is shown, then a reply is read: a class, or several with ``|`` between them, and perhaps a confidence
-    from 0 to 1, as in ``cat|dog 0.7``; ``?`` for "I do not know", ``q`` to stop. Ctrl-C and Ctrl-D stop as well. A
-    reply that is the name of a class stands for that class, also if ``|`` or a number is part of it.
+    A sample is shown, then a reply is read: a class, or several classes separated by ``|``, and optionally a
+    confidence from 0 to 1, as in ``cat|dog 0.7``; ``?`` for "I do not know", ``q`` to stop. Ctrl-C and Ctrl-D stop
+    as well. A reply that is the name of a class means that class, even if ``|`` or a number is part of the name.
 
     Parameters
     ----------
     classes : sequence
-        The classes.
+        Classes.
     X : array-like or data frame of shape (n_samples, n_features), default=None
-        What to show of the samples, which need not be what is learned from; of a frame also the names of rows and
-        columns. None shows the number of the sample only.
+        Data of the samples to show, which may differ from the training data. For a frame, the names of rows and
+        columns are shown, too. None shows only the number of the sample.
     show : callable, default=None
-        Shows a sample in another way, for example as an image: a function of its number.
+        Function of a sample number that shows the sample in another way, for example as an image.
     """
 
     def __init__(
@@ -123,84 +123,89 @@ class TerminalLabeller:
         self.show = show
 
     def __call__(self, sample: int) -> LabelAnswer | None:
-        """Which class a sample belongs to.
+        """Ask for the class of a sample.
 
         Parameters
         ----------
         sample : int
-            The sample.
+            Sample.
 
         Returns
         -------
         LabelAnswer or None
-            The answer; None if it is not known.
+            Answer; None if unknown.
         """
-        print(_described(self.X, sample))
+        print(_format_samples(self.X, sample))
         if self.show is not None:
             self.show(sample)
-        known = {str(one): one for one in self.classes}
-        return _asked(f"class? [{'/'.join(known)}/?/q] ", lambda reply: _label(sample, reply, known))
+        class_of = {str(name): name for name in self.classes}
+        return _read_reply(
+            f"class? [{'/'.join(class_of)}/?/q] ", lambda reply: _parse_label_reply(sample, reply, class_of)
+        )
 
 
-def _same(reply: str) -> bool | None:
+def _parse_pair_reply(reply: str) -> bool | None:
     if reply.lower() not in _REPLIES:
         raise ValueError(f"{reply!r} is not one of y (same), n (different), ? (I do not know) and q (stop).")
     return _REPLIES[reply.lower()]
 
 
-def _label(sample: int, reply: str, known: dict[str, Any]) -> LabelAnswer | None:
+def _parse_label_reply(sample: int, reply: str, class_of: dict[str, Any]) -> LabelAnswer | None:
     if reply == "?":
         return None
     before, _, last = reply.rpartition(" ")
     for text, number in ((reply, "1"), (before, last)):
-        names = [text.strip()] if text.strip() in known else [part.strip() for part in text.split("|")]
+        names = [text.strip()] if text.strip() in class_of else [part.strip() for part in text.split("|")]
         with suppress(ValueError):
-            if set(names) <= set(known) and 0 <= float(number) <= 1:
-                return LabelAnswer(sample, tuple(known[name] for name in names), float(number))
+            if set(names) <= set(class_of) and 0 <= float(number) <= 1:
+                return LabelAnswer(sample, tuple(class_of[name] for name in names), float(number))
     raise ValueError(
-        f"{reply!r} is not an answer: name one of {', '.join(known)}, or several with | between them, and "
-        "perhaps a confidence from 0 to 1; ? if you do not know, and q to stop."
+        f"{reply!r} is not an answer: name one of {', '.join(class_of)}, or several separated by |, optionally "
+        "with a confidence from 0 to 1; ? if you do not know, and q to stop."
     )
 
 
-def _asked(prompt: str, understood: Callable[[str], _Reply]) -> _Reply:
-    """What a person replies, as soon as it can be understood."""
+def _read_reply(prompt: str, parse: Callable[[str], _Reply]) -> _Reply:
+    """Ask until a reply can be parsed, and return the result."""
     while True:
         try:
             reply = input(prompt).strip()
         except (EOFError, KeyboardInterrupt):
             print()
-            raise StopAsking from None
+            raise StopQuerying from None
         if reply.lower() in ("q", "quit"):
-            raise StopAsking
+            raise StopQuerying
         try:
-            return understood(reply)
+            return parse(reply)
         except ValueError as error:
             print(error)
 
 
-def _described(X: Any, *samples: int) -> str:
-    """Samples as a table with a line for each feature."""
-    names, rows = _read(X, samples)
-    lines = [("", *(f"sample {name}" for name in names)), *rows[:_SHOWN_ATTRIBUTES]]
+def _format_samples(X: Any, *samples: int) -> str:
+    """Format samples as a table with a line for each feature."""
+    names, rows = _read_rows(X, samples)
+    lines = [("", *(f"sample {name}" for name in names)), *rows[:_MAX_FEATURES]]
     widths = [max(len(line[place]) for line in lines) for place in range(1 + len(samples))]
     table = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
-    more = len(rows) - _SHOWN_ATTRIBUTES
-    return "\n".join(["", *table, *([f"and {more} more features"] if more > 0 else [])])
+    n_hidden = len(rows) - _MAX_FEATURES
+    return "\n".join(["", *table, *([f"and {n_hidden} more features"] if n_hidden > 0 else [])])
 
 
-def _read(X: Any, samples: Sequence[int]) -> tuple[list[str], list[tuple[str, ...]]]:
+def _read_rows(X: Any, samples: Sequence[int]) -> tuple[list[str], list[tuple[str, ...]]]:
     if X is None:
-        return [str(one) for one in samples], []
+        return [str(sample) for sample in samples], []
     if hasattr(X, "iloc"):
-        rows, columns = [X.iloc[one] for one in samples], list(X.columns)
-        names = [str(X.index[one]) for one in samples]
+        rows, columns = [X.iloc[sample] for sample in samples], list(X.columns)
+        names = [str(X.index[sample]) for sample in samples]
     else:
-        rows = [np.asarray(X[one]).ravel() for one in samples]
-        columns, names = [f"feature {number}" for number in range(len(rows[0]))], [str(one) for one in samples]
-    return names, [tuple(map(_text, cells)) for cells in zip(columns, *rows, strict=True)]
+        rows = [np.asarray(X[sample]).ravel() for sample in samples]
+        columns, names = (
+            [f"feature {number}" for number in range(len(rows[0]))],
+            [str(sample) for sample in samples],
+        )
+    return names, [tuple(map(_format_value, cells)) for cells in zip(columns, *rows, strict=True)]
 
 
-def _text(value: Any) -> str:
+def _format_value(value: object) -> str:
     text = f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
-    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+    return text if len(text) <= _MAX_WIDTH else text[: _MAX_WIDTH - 1] + "…"

@@ -1,4 +1,4 @@
-"""Moving masses between families: columns in any order into the one of `FocalSets`, and onto larger families."""
+"""Reordering of mass columns, and expansion to larger families of focal sets."""
 
 from collections.abc import Collection
 from typing import Any
@@ -12,31 +12,31 @@ from evlearn.belief.validation import as_mass_array
 from evlearn.utils.typing import FloatArray
 
 
-def arrange(
+def reorder_masses(
     masses: npt.ArrayLike, sets: Collection[SetLike] | npt.NDArray[Any], frame: Frame
 ) -> tuple[FloatArray, FocalSets]:
-    """Bring masses whose columns follow any list of sets into the order of `FocalSets`.
+    """Reorder masses from any list of sets to the order of `FocalSets`.
 
     Parameters
     ----------
     masses : array-like of shape (..., n_sets)
-        One column for each entry of `sets`.
+        Masses, one column for each entry of `sets`.
     sets : list of sets, or 0/1 array of shape (n_sets, n_elements)
-        What each column stands for. R's matrix ``F`` can be given as it is.
+        Sets of the columns, such as R's matrix ``F``.
     frame : int or sequence of str
-        The number of elements of the frame, or their names.
+        Number of elements of the frame, or their names.
 
     Returns
     -------
     masses : ndarray of shape (..., n_focal_sets)
-        The columns in order, with a column of zeros for the empty set if it was missing.
+        Reordered masses, with a column of zeros for the empty set if it was missing.
     focal_sets : FocalSets
-        The family.
+        Sets of the columns.
 
     Examples
     --------
-    >>> from evlearn.belief import arrange
-    >>> masses, focal_sets = arrange([[0.3, 0.7]], [(0, 1), (1,)], frame=2)
+    >>> from evlearn.belief import reorder_masses
+    >>> masses, focal_sets = reorder_masses([[0.3, 0.7]], [(0, 1), (1,)], frame=2)
     >>> focal_sets.labels
     ('∅', '{1}', 'Ω')
     >>> masses
@@ -46,7 +46,7 @@ def arrange(
     if isinstance(sets, np.ndarray):
         table = read_table(sets)
     else:
-        rows = [read_set(one, names, size) for one in sets]
+        rows = [read_set(subset, names, size) for subset in sets]
         table = np.array(rows, dtype=bool).reshape(-1, size)
     family = FocalSets.from_membership(table, frame)
     columns = family.positions(table)
@@ -54,39 +54,39 @@ def arrange(
     if not np.issubdtype(values.dtype, np.floating):
         values = values.astype(float)
     if values.shape[-1] != len(columns):
-        raise ValueError(f"masses has {values.shape[-1]} columns but sets lists {len(columns)} sets.")
+        raise ValueError(f"masses has {values.shape[-1]} columns, but sets has {len(columns)} entries.")
     if len(np.unique(columns)) < len(columns):
         raise ValueError(
-            "sets lists a set twice; add the two columns of masses and list it once. "
+            "sets contains a set twice; add its columns of masses and list it once. "
             "A table of zeros and ones must be a NumPy array; a list is read as a list of sets."
         )
-    arranged = np.zeros((*values.shape[:-1], len(family)), dtype=values.dtype)
-    arranged[..., columns] = values
-    return arranged, family
+    reordered = np.zeros((*values.shape[:-1], len(family)), dtype=values.dtype)
+    reordered[..., columns] = values
+    return reordered, family
 
 
-def expand(masses: npt.ArrayLike, focal_sets: FocalSets, onto: FocalSets) -> FloatArray:
-    """The same mass functions on a larger family of focal sets.
+def expand_masses(masses: npt.ArrayLike, focal_sets: FocalSets, onto: FocalSets) -> FloatArray:
+    """Expand mass functions to a larger family of focal sets.
 
     Parameters
     ----------
     masses : array-like of shape (..., n_focal_sets)
-        The mass functions.
+        Mass functions.
     focal_sets : FocalSets
-        What the columns stand for.
+        Sets of the columns.
     onto : FocalSets
-        A family that holds every set of `focal_sets`.
+        Family that contains all sets of `focal_sets`.
 
     Returns
     -------
     ndarray of shape (..., len(onto))
-        The masses, with zeros for the new sets.
+        Masses, with zeros for the new sets.
     """
     values = as_mass_array(masses, focal_sets)
     columns = onto.positions(focal_sets.membership)
     if onto.frame_size != focal_sets.frame_size or (columns < 0).any():
         raise ValueError(
-            "onto must hold every set of focal_sets; extend it with `onto.with_sets(focal_sets)` "
+            "onto must contain all sets of focal_sets; extend it with `onto.with_sets(focal_sets)` "
             f"(it has {len(onto)} sets on {onto.frame_size} elements)."
         )
     expanded = np.zeros((*values.shape[:-1], len(onto)), dtype=values.dtype)

@@ -1,13 +1,13 @@
-r"""Decisions from mass functions: one act, or the set of acts that cannot be ruled out.
+r"""Decisions from mass functions: single acts, or sets of acts that cannot be ruled out.
 
-A loss matrix has a row for each state of nature (the elements of the frame) and a column for each act. A set of
-states gives each act a smallest, a largest and a mean loss, and a mass function weighs the sets; so every expected
-loss is one matrix product and works on any number of mass functions.
+A loss matrix has a row for each state of nature (the elements of the frame) and a column for each act. An act has
+a smallest, a largest and a mean loss in a set of states, and a mass function weights these sets. Therefore,
+expected losses of any number of mass functions are one matrix product.
 
-Mass on the empty set is given up first, in proportion; a mass function with nothing else counts as vacuous.
+Mass functions are normalized first; those with all mass on the empty set count as vacuous.
 
-A loss matrix may have one row more than the frame has elements: the state "none of the known classes", which only
-the whole frame allows for.
+A loss matrix may have one row more than the frame has elements, for the state "unknown class", which is possible
+only in the whole frame.
 """
 
 from collections.abc import Callable
@@ -21,30 +21,30 @@ from evlearn.belief.revision import is_contradictory
 from evlearn.belief.validation import as_mass_array
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
-#: The rules that weigh a set by its best, worst, mean ... loss.
+#: Criteria of the expected loss.
 CRITERIA = ("pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility")
-_LARGEST_ACT_FRAME = 10
+_MAX_FRAME_SIZE_OF_ACTS = 10
 
 
 def loss_matrix(
     n_states: int, *, rejection_cost: float | None = None, unknown_cost: float | None = None
 ) -> FloatArray:
-    """The 0-1 loss, with an act of rejection and an act "unknown class" if wanted.
+    """Return the matrix of the 0-1 loss, optionally with acts for rejection and for an unknown class.
 
     Parameters
     ----------
     n_states : int
-        The number of elements of the frame.
+        Number of elements of the frame.
     rejection_cost : float, default=None
-        The loss of refusing to decide, whatever the truth; None leaves the act out.
+        Loss of rejection in all states; None omits the act.
     unknown_cost : float, default=None
-        The loss of saying "unknown class" when the class is a known one; it is 0 when the class is indeed unknown.
-        None leaves the act, and the unknown state, out.
+        Loss of the act "unknown class" for known classes; it is 0 for an unknown class. None omits the act and the
+        unknown state.
 
     Returns
     -------
     ndarray of shape (n_states or n_states + 1, n_acts)
-        Rows are states and columns acts: the known classes, then rejection, then "unknown class".
+        Losses: rows are states; columns are acts, first the known classes, then rejection, then "unknown class".
 
     Examples
     --------
@@ -73,30 +73,30 @@ def expected_loss(
     criterion: Literal["pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"] = "pignistic",
     rho: float = 0.5,
 ) -> FloatArray:
-    """The expected loss of each act.
+    """Compute the expected loss of each act.
 
     Parameters
     ----------
     masses : array-like of shape (..., n_focal_sets)
-        The mass functions.
+        Mass functions.
     focal_sets : FocalSets
-        What the columns stand for.
+        Sets of the columns.
     loss : array-like of shape (n_states, n_acts), default=None
-        The losses; None means the 0-1 loss, where the acts are the elements of the frame.
+        Losses; None means the 0-1 loss, where the acts are the elements of the frame.
     criterion : {"pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"}, default="pignistic"
-        Count each set's largest loss (upper expectation), its smallest (lower expectation), `rho` times the
-        smallest plus ``1 - rho`` times the largest, its mean, or use the probabilities of
+        Loss of a set of states: the largest (upper expectation), the smallest (lower expectation), `rho` times the
+        smallest plus ``1 - rho`` times the largest, or the mean; "plausibility" uses the probabilities of
         `plausibility_transform`.
     rho : float, default=0.5
-        The optimism of "hurwicz", between 0 and 1.
+        Optimism of "hurwicz", between 0 and 1.
 
     Returns
     -------
     ndarray of shape (..., n_acts)
-        The expected losses.
+        Expected losses.
     """
     values, membership, losses = _read_problem(masses, focal_sets, loss)
-    return _expect(values, membership, losses, criterion, rho)
+    return _expected_loss(values, membership, losses, criterion, rho)
 
 
 def decide(
@@ -107,27 +107,27 @@ def decide(
     criterion: Literal["pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"] = "pignistic",
     rho: float = 0.5,
 ) -> IntArray:
-    """The act with the smallest expected loss.
+    """Return the act with the smallest expected loss.
 
     With the 0-1 loss, "optimistic" chooses the most plausible element and "pessimistic" the most believed one.
 
     Parameters
     ----------
     masses : array-like of shape (..., n_focal_sets)
-        The mass functions.
+        Mass functions.
     focal_sets : FocalSets
-        What the columns stand for.
+        Sets of the columns.
     loss : array-like of shape (n_states, n_acts), default=None
-        The losses; None means the 0-1 loss, where the acts are the elements of the frame.
+        Losses; None means the 0-1 loss, where the acts are the elements of the frame.
     criterion : {"pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"}, default="pignistic"
-        How sets of states are weighed, see `expected_loss`.
+        Loss of a set of states, see `expected_loss`.
     rho : float, default=0.5
-        The optimism of "hurwicz", between 0 and 1.
+        Optimism of "hurwicz", between 0 and 1.
 
     Returns
     -------
     ndarray of int of shape (...)
-        The column of `loss` to choose; the lowest of equals.
+        Columns of `loss` with the smallest expected loss; the first of ties.
 
     Examples
     --------
@@ -148,53 +148,55 @@ def decide(
 def interval_dominance(
     masses: npt.ArrayLike, focal_sets: FocalSets, loss: npt.ArrayLike | None = None
 ) -> BoolArray:
-    """The acts whose smallest expected loss is not above another act's largest one.
+    """Select acts whose smallest expected loss is at most the largest expected loss of each other act.
 
     Parameters
     ----------
     masses : array-like of shape (..., n_focal_sets)
-        The mass functions.
+        Mass functions.
     focal_sets : FocalSets
-        What the columns stand for.
+        Sets of the columns.
     loss : array-like of shape (n_states, n_acts), default=None
-        The losses; None means the 0-1 loss, where the acts are the elements of the frame.
+        Losses; None means the 0-1 loss, where the acts are the elements of the frame.
 
     Returns
     -------
     ndarray of bool of shape (..., n_acts)
-        Which acts remain; always at least one.
+        True for the acts that remain, at least one.
     """
     values, membership, losses = _read_problem(masses, focal_sets, loss)
-    losses = _in_units(losses)
-    lower = _expect(values, membership, losses, "optimistic", 0.5)
-    upper = _expect(values, membership, losses, "pessimistic", 0.5)
-    return np.asarray(lower <= upper.min(axis=-1, keepdims=True) + _rounding(values))
+    losses = _rescale_losses(losses)
+    lower = _expected_loss(values, membership, losses, "optimistic", 0.5)
+    upper = _expected_loss(values, membership, losses, "pessimistic", 0.5)
+    return np.asarray(lower <= upper.min(axis=-1, keepdims=True) + _rounding_tolerance(values))
 
 
 def maximality(masses: npt.ArrayLike, focal_sets: FocalSets, loss: npt.ArrayLike | None = None) -> BoolArray:
-    """The acts that no other act is certain to beat: fewer than, or the same as, by interval dominance.
+    """Select acts to which no other act is preferred for all compatible probabilities.
+
+    They are a subset of the acts of `interval_dominance`.
 
     Parameters
     ----------
     masses : array-like of shape (..., n_focal_sets)
-        The mass functions.
+        Mass functions.
     focal_sets : FocalSets
-        What the columns stand for.
+        Sets of the columns.
     loss : array-like of shape (n_states, n_acts), default=None
-        The losses; None means the 0-1 loss, where the acts are the elements of the frame.
+        Losses; None means the 0-1 loss, where the acts are the elements of the frame.
 
     Returns
     -------
     ndarray of bool of shape (..., n_acts)
-        Which acts remain; always at least one.
+        True for the acts that remain, at least one.
     """
     values, membership, losses = _read_problem(masses, focal_sets, loss)
-    losses = _in_units(losses)
+    losses = _rescale_losses(losses)
     remaining = np.ones((*values.shape[:-1], losses.shape[1]), dtype=bool)
     for act in range(losses.shape[1]):
         regret = losses[:, [act]] - losses
-        certain = _expect(values, membership, regret, "optimistic", 0.5)
-        remaining[..., act] = (certain <= _rounding(values)).all(axis=-1)
+        smallest_regret = _expected_loss(values, membership, regret, "optimistic", 0.5)
+        remaining[..., act] = (smallest_regret <= _rounding_tolerance(values)).all(axis=-1)
     return remaining
 
 
@@ -207,62 +209,62 @@ def partial_assignment(
     rho: float = 0.5,
     acts: FocalSets | None = None,
 ) -> BoolArray:
-    """Choose a set of elements, where a small right set is worth more than a large one.
+    """Choose a set of elements, with a larger utility for smaller correct sets.
 
-    A set B is worth ``u(|B|)`` if it holds the truth and nothing otherwise.
+    The utility of a set B is ``u(|B|)`` if it contains the truth, and 0 otherwise.
 
     Parameters
     ----------
     masses : array-like of shape (..., n_focal_sets)
-        The mass functions.
+        Mass functions.
     focal_sets : FocalSets
-        What the columns stand for.
+        Sets of the columns.
     utility : {"u65", "u80", "inverse"} or callable, default="u65"
-        The worth of a right set of size r: 1.6/r - 0.6/r^2, 2.2/r - 1.2/r^2, 1/r, or a function of sizes.
+        Utility of a correct set of size r: 1.6/r - 0.6/r^2, 2.2/r - 1.2/r^2, 1/r, or a function of sizes.
     criterion : {"pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"}, default="pignistic"
-        How sets of states are weighed, see `expected_loss`.
+        Loss of a set of states, see `expected_loss`.
     rho : float, default=0.5
-        The optimism of "hurwicz", between 0 and 1.
+        Optimism of "hurwicz", between 0 and 1.
     acts : FocalSets, default=None
-        The sets to choose from (the empty set is not); None means all subsets of a frame of at most 10 elements.
+        Sets to choose from, except the empty set; None means all subsets of a frame of at most 10 elements.
 
     Returns
     -------
     ndarray of bool of shape (..., frame_size)
-        Which elements belong to the chosen set.
+        True for the elements of the chosen set.
     """
     size = focal_sets.frame_size
     if acts is None:
-        if size > _LARGEST_ACT_FRAME:
+        if size > _MAX_FRAME_SIZE_OF_ACTS:
             raise ValueError(
-                f"the frame has {size} elements, too many to try all sets; give the sets to choose from as "
+                f"the frame has {size} elements, too many to try all sets; pass the sets to choose from as "
                 "acts, for example FocalSets.pairs(...)."
             )
         acts = FocalSets.full(size)
-    worth = utility_of_sizes(utility)(acts.sizes[1:])
+    worth = make_utility(utility)(acts.sizes[1:])
     losses = 1 - acts.membership[1:].T * worth
     chosen = decide(masses, focal_sets, losses, criterion=criterion, rho=rho)
     return acts.membership[1:][chosen]
 
 
-def utility_of_sizes(utility: str | Callable[[IntArray], FloatArray]) -> Callable[[IntArray], FloatArray]:
-    """The worth of right sets by their sizes."""
+def make_utility(utility: str | Callable[[IntArray], FloatArray]) -> Callable[[IntArray], FloatArray]:
+    """Return the function from sizes of correct sets to utilities."""
     if callable(utility):
         return utility
-    known: dict[str, Callable[[IntArray], FloatArray]] = {
+    utilities: dict[str, Callable[[IntArray], FloatArray]] = {
         "u65": lambda r: 1.6 / r - 0.6 / r**2,
         "u80": lambda r: 2.2 / r - 1.2 / r**2,
         "inverse": lambda r: 1 / r,
     }
-    if utility not in known:
-        raise ValueError(f"utility must be a function or one of {sorted(known)}, got {utility!r}.")
-    return known[utility]
+    if utility not in utilities:
+        raise ValueError(f"utility must be a function or one of {sorted(utilities)}, got {utility!r}.")
+    return utilities[utility]
 
 
 def _read_problem(
     masses: npt.ArrayLike, focal_sets: FocalSets, loss: npt.ArrayLike | None
 ) -> tuple[FloatArray, BoolArray, FloatArray]:
-    """The nonempty columns' masses, their sets of states, and the losses."""
+    """Return the masses, the sets of states without the empty set, and the losses."""
     values = as_mass_array(masses, focal_sets)
     size = focal_sets.frame_size
     losses = loss_matrix(size) if loss is None else np.asarray(loss, dtype=float)
@@ -276,13 +278,13 @@ def _read_problem(
         membership = np.column_stack([membership, membership.all(axis=1)])
     if not focal_sets.has_omega and is_contradictory(values).any():
         raise ValueError(
-            "a mass function is all on the empty set and counts as vacuous, but focal_sets lacks the whole "
-            "frame; expand the masses onto focal_sets.with_omega()."
+            "a mass function has all mass on the empty set and counts as vacuous, but focal_sets lacks the whole "
+            "frame; use expand_masses onto focal_sets.with_omega()."
         )
     return values, membership, losses
 
 
-def _expect(
+def _expected_loss(
     values: FloatArray, membership: BoolArray, losses: FloatArray, criterion: str, rho: float
 ) -> FloatArray:
     if criterion not in CRITERIA:
@@ -297,15 +299,15 @@ def _expect(
     totals = weights.sum(axis=-1, keepdims=True)
     expected = weights @ losses_of_sets.astype(values.dtype)
     expected /= np.where(totals > 0, totals, 1)
-    nothing = totals[..., 0] <= 0
-    if nothing.any():
-        # Vacuous: the frame is the last set, and all its states are equally plausible.
-        expected[nothing] = losses.mean(axis=0) if criterion == "plausibility" else losses_of_sets[-1]
+    is_vacuous = totals[..., 0] <= 0
+    if is_vacuous.any():
+        # The frame is the last set, and all its states are equally plausible.
+        expected[is_vacuous] = losses.mean(axis=0) if criterion == "plausibility" else losses_of_sets[-1]
     return expected
 
 
 def _losses_of_sets(membership: BoolArray, losses: FloatArray, criterion: str, rho: float) -> FloatArray:
-    """The loss that each set of states stands for, a row per set and a column per act."""
+    """Return the loss of each set of states, with a row per set and a column per act."""
     if criterion == "pignistic":
         return np.asarray((membership @ losses) / membership.sum(axis=1, keepdims=True))
     table = np.empty((len(membership), losses.shape[1]))
@@ -317,13 +319,13 @@ def _losses_of_sets(membership: BoolArray, losses: FloatArray, criterion: str, r
     return table
 
 
-def _in_units(losses: FloatArray) -> FloatArray:
-    """Losses from 0 to a number between 1 and 2: what dominates what depends on neither unit nor origin."""
+def _rescale_losses(losses: FloatArray) -> FloatArray:
+    """Rescale losses from 0 to between 1 and 2, because dominance depends on neither unit nor origin."""
     halves = losses / 2  # the difference of two large losses may overflow
-    above = halves - halves.min()
-    return np.asarray(np.ldexp(above, 1 - np.frexp(above.max())[1]))  # by a power of two, which rounds nothing
+    shifted = halves - halves.min()
+    return np.asarray(np.ldexp(shifted, 1 - np.frexp(shifted.max())[1]))  # a power of 2, so nothing is rounded
 
 
-def _rounding(values: FloatArray) -> float:
-    """Differences of expected losses, in their units, that are below this are rounding, not preference."""
+def _rounding_tolerance(values: FloatArray) -> float:
+    """Return the difference of rescaled expected losses below which they count as equal."""
     return 64 * float(np.finfo(values.dtype).eps)

@@ -1,8 +1,8 @@
-"""Focal sets: which subsets of the frame may carry mass, as a membership table.
+"""Focal sets: the subsets of the frame that may carry mass, as a membership table.
 
 A family of f focal sets on a frame of c elements is a 0/1 table with f rows and c columns. Row 0 is the empty
-set; the others follow by size, then lexicographically, so that the frame comes last when it belongs to the
-family. A table, and not bit masks, because a frame may have hundreds of elements.
+set; the others follow by size, then lexicographically, so that the frame is last if it is in the family. Bit masks
+are not used because a frame may have hundreds of elements.
 """
 
 from __future__ import annotations
@@ -15,32 +15,33 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from evlearn.belief.notation import Frame, SetLike, label, read_frame, read_set, read_table
+from evlearn.belief.notation import Frame, SetLike, format_set, read_frame, read_set, read_table
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 _Kind = TypeVar("_Kind", bound=np.generic)
-_LARGEST_FULL_FRAME = 20
-_LARGEST_MATRIX = 1 << 28  # entries; 2 GiB of float64
+_MAX_FRAME_SIZE_OF_FULL = 20
+#: Maximum number of entries of a matrix, 2 GiB in double precision.
+_MAX_MATRIX_ENTRIES = 1 << 28
 
 
 class FocalSets:
-    """A family of subsets of a frame, always with the empty set, in one fixed order.
+    """Family of subsets of a frame, including the empty set, in a fixed order.
 
-    The empty set is number 0; then sets follow by size and, within a size, lexicographically. Elements are
-    numbered from 0, as cluster labels are in scikit-learn. Families are immutable, comparable and hashable.
+    The empty set is number 0; other sets follow by size and, within a size, lexicographically. Elements are
+    numbered from 0, like cluster labels in scikit-learn. Families are immutable, comparable and hashable.
 
     Parameters
     ----------
     sets : iterable of sets
-        The sets, each given by element numbers, element names, or a string of names such as ``"T,O"``. In such a
-        string, names with commas, braces or blanks at an end stand in double quotes: ``'"a,b",c'``.
-        The order does not matter, repeated sets count once, and the empty set is added.
+        Sets, each as element numbers, element names, or a string of names such as ``"T,O"``. In such a string,
+        names with commas, braces, or leading or trailing blanks are in double quotes: ``'"a,b",c'``. The order
+        does not matter, repeated sets count once, and the empty set is added.
     frame : int or sequence of str
-        The number of elements of the frame, or their names, which may hold any character.
+        Number of elements of the frame, or their names, which may contain any character.
 
     See Also
     --------
-    MassFunction : One mass function, written as in the books.
+    MassFunction : One mass function, for teaching and examples.
 
     Examples
     --------
@@ -56,73 +57,73 @@ class FocalSets:
 
     def __init__(self, sets: Iterable[SetLike], frame: Frame) -> None:
         names, size = read_frame(frame)
-        rows = [read_set(one, names, size) for one in sets]
+        rows = [read_set(subset, names, size) for subset in sets]
         self._build(np.array(rows, dtype=bool).reshape(-1, size), names)
 
     def _build(self, membership: BoolArray, names: tuple[str, ...] | None) -> None:
         if membership.any(axis=1).all():
             membership = np.vstack([np.zeros((1, membership.shape[1]), dtype=bool), membership])
-        keys = _house_keys(membership)
+        keys = _order_keys(membership)
         order = np.argsort(keys, kind="stable")
         order = order[np.r_[True, keys[order[1:]] != keys[order[:-1]]]]
         in_order = len(order) == len(membership) and np.array_equal(order, np.arange(len(order)))
-        self._membership = _read_only(np.ascontiguousarray(membership if in_order else membership[order]))
+        self._membership = _make_read_only(np.ascontiguousarray(membership if in_order else membership[order]))
         self._names = names
 
-    # Families with a name
+    # Common families
 
     @classmethod
     def full(cls, frame: Frame) -> FocalSets:
-        """All 2^c subsets of the frame (at most 20 elements).
+        """Return the family of all 2^c subsets of the frame (at most 20 elements).
 
         Parameters
         ----------
         frame : int or sequence of str
-            The number of elements of the frame, or their names.
+            Number of elements of the frame, or their names.
 
         Returns
         -------
         FocalSets
-            The family, in order.
+            Family in the order of `FocalSets`.
         """
         _, size = read_frame(frame)
-        if size > _LARGEST_FULL_FRAME:
+        if size > _MAX_FRAME_SIZE_OF_FULL:
             raise ValueError(
                 f"frame has {size} elements, so `full` would list 2^{size} sets; at most "
-                f"{_LARGEST_FULL_FRAME} elements are possible. Use `FocalSets.pairs` or `FocalSets.simple`."
+                f"{_MAX_FRAME_SIZE_OF_FULL} elements are possible. Use `FocalSets.pairs` or `FocalSets.simple`."
             )
         codes = np.arange(1 << size)
         return cls.from_membership((codes[:, None] >> np.arange(size)) & 1, frame)
 
     @classmethod
     def singletons(cls, frame: Frame) -> FocalSets:
-        """The empty set and the singletons: what hard and fuzzy partitions need.
+        """Return the family of hard and fuzzy partitions: the empty set and the singletons.
 
         Parameters
         ----------
         frame : int or sequence of str
-            The number of elements of the frame, or their names.
+            Number of elements of the frame, or their names.
 
         Returns
         -------
         FocalSets
-            The family, in order.
+            Family in the order of `FocalSets`.
         """
         return cls.from_membership(np.eye(read_frame(frame)[1], dtype=bool), frame)
 
     @classmethod
     def simple(cls, frame: Frame) -> FocalSets:
-        """The empty set, the singletons and the frame.
+        """Return the empty set, the singletons and the frame.
 
         Parameters
         ----------
         frame : int or sequence of str
-            The number of elements of the frame, or their names.
+            Number of elements of the frame, or their names.
 
         Returns
         -------
         FocalSets
-            The family, in order.
+            Family in the order of `FocalSets`.
         """
         size = read_frame(frame)[1]
         return cls.from_membership(np.vstack([np.eye(size, dtype=bool), np.ones((1, size), dtype=bool)]), frame)
@@ -131,29 +132,29 @@ class FocalSets:
     def pairs(
         cls, frame: Frame, pairs: Iterable[SetLike] | None = None, *, include_omega: bool = True
     ) -> FocalSets:
-        """The empty set, the singletons, pairs of elements, and the frame.
+        """Return the empty set, the singletons, pairs of elements, and the frame.
 
         Parameters
         ----------
         frame : int or sequence of str
-            The number of elements of the frame, or their names.
+            Number of elements of the frame, or their names.
         pairs : iterable of sets, default=None
-            The pairs to include; None means all of them.
+            Pairs to include; None means all pairs.
         include_omega : bool, default=True
             Whether the whole frame is a focal set.
 
         Returns
         -------
         FocalSets
-            The family, in order.
+            Family in the order of `FocalSets`.
         """
         names, size = read_frame(frame)
-        wanted = combinations(range(size), 2) if pairs is None else pairs
-        rows = [read_set(pair, names, size) for pair in wanted]
+        subsets = combinations(range(size), 2) if pairs is None else pairs
+        rows = [read_set(pair, names, size) for pair in subsets]
         not_pairs = [row for row in rows if row.sum() != 2]
         if not_pairs:
             raise ValueError(
-                f"pairs must hold sets of two different elements, got {label(not_pairs[0], names)}; "
+                f"pairs must be sets of 2 different elements, got {format_set(not_pairs[0], names)}; "
                 "for sets of other sizes use `FocalSets(sets, frame)`."
             )
         table = [np.eye(size, dtype=bool), np.array(rows, dtype=bool).reshape(-1, size)]
@@ -163,19 +164,19 @@ class FocalSets:
 
     @classmethod
     def from_membership(cls, table: npt.ArrayLike, frame: Frame | None = None) -> FocalSets:
-        """A family from a 0/1 table with a row per set and a column per element.
+        """Return the family of a 0/1 table with a row per set and a column per element.
 
         Parameters
         ----------
         table : array-like of shape (n_sets, n_elements)
-            ``table[k, e]`` says whether element e belongs to set k. Rows may come in any order.
+            ``table[k, e]`` is 1 if set k contains element e. Rows may have any order.
         frame : int or sequence of str, default=None
-            The frame; None numbers the elements.
+            The frame; with None, elements are numbered.
 
         Returns
         -------
         FocalSets
-            The family, in order.
+            Family in the order of `FocalSets`.
         """
         membership = read_table(table)
         names, size = read_frame(membership.shape[1] if frame is None else frame)
@@ -185,63 +186,63 @@ class FocalSets:
         family._build(membership, names)
         return family
 
-    # What the family is made of
+    # Sets and elements
 
     @property
     def membership(self) -> BoolArray:
-        """The read-only membership table, a row per set and a column per element."""
+        """Membership table, read-only, with a row per set and a column per element."""
         return self._membership
 
     @property
     def frame_size(self) -> int:
-        """The number of elements of the frame."""
+        """Number of elements of the frame."""
         return int(self._membership.shape[1])
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """The names of the elements, or None when they are only numbered."""
+        """Names of the elements, or None if they are numbered."""
         return self._names
 
     @cached_property
     def frame(self) -> tuple[str, ...]:
-        """The names of the elements, or their numbers as text."""
+        """Names of the elements, or their numbers as text."""
         return self._names or tuple(str(element) for element in range(self.frame_size))
 
     @cached_property
     def sizes(self) -> IntArray:
-        """The number of elements of each set."""
-        return _read_only(np.asarray(self._membership.sum(axis=1), dtype=np.intp))
+        """Number of elements of each set."""
+        return _make_read_only(np.asarray(self._membership.sum(axis=1), dtype=np.intp))
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """A readable label for each set, by which `index` finds it: ``∅``, ``{0,2}``, and ``Ω`` for the frame.
+        """Label of each set, which `index` accepts: ``∅``, ``{0,2}``, and ``Ω`` for the frame.
 
-        A name that holds a comma, a brace or the like stands in double quotes, as a JSON string: ``{"a,b",c}``.
+        Names with special characters, such as commas or braces, are JSON strings: ``{"a,b",c}``.
         """
-        return tuple(label(row, self._names) for row in self._membership)
+        return tuple(format_set(row, self._names) for row in self._membership)
 
     @property
     def is_full(self) -> bool:
-        """Whether the family holds all subsets of the frame."""
-        return self.frame_size <= _LARGEST_FULL_FRAME and len(self) == 1 << self.frame_size
+        """True if the family contains all subsets of the frame."""
+        return self.frame_size <= _MAX_FRAME_SIZE_OF_FULL and len(self) == 1 << self.frame_size
 
     @property
     def has_omega(self) -> bool:
-        """Whether the whole frame is one of the sets; if so it is the last."""
+        """True if the family contains the whole frame, as its last set."""
         return bool(self.sizes[-1] == self.frame_size)
 
     @cached_property
     def singleton_positions(self) -> IntArray:
-        """The position of each singleton in the family, or -1 where it is missing."""
+        """Position of each singleton in the family, -1 if it is missing."""
         positions = np.full(self.frame_size, -1, dtype=np.intp)
         (rows,) = np.nonzero(self.sizes == 1)
         positions[self._membership[rows].argmax(axis=1)] = rows
-        return _read_only(positions)
+        return _make_read_only(positions)
 
     # Lookup
 
     def index(self, subset: SetLike) -> int:
-        """The position of a set in the family.
+        """Return the position of a set in the family.
 
         Parameters
         ----------
@@ -251,19 +252,19 @@ class FocalSets:
         Returns
         -------
         int
-            Its position.
+            Position of the set.
         """
         row = read_set(subset, self._names, self.frame_size)
         position = int(self.positions(row[None])[0])
         if position < 0:
             raise ValueError(
-                f"{label(row, self._names)} is not among the {len(self)} focal sets; "
+                f"{format_set(row, self._names)} is not one of the {len(self)} focal sets; "
                 "add it with `focal_sets.with_sets([...])`."
             )
         return position
 
     def positions(self, table: npt.ArrayLike) -> IntArray:
-        """The positions of many sets at once, -1 where a set is not in the family.
+        """Return the positions of several sets, -1 for sets that are not in the family.
 
         Parameters
         ----------
@@ -276,65 +277,65 @@ class FocalSets:
             Positions in the family.
         """
         keys, order = self._sorted_keys
-        wanted = _keys(np.asarray(table, dtype=bool))
-        found = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
-        return np.where(keys[found] == wanted, order[found], -1)
+        table_keys = _lookup_keys(np.asarray(table, dtype=bool))
+        matches = np.searchsorted(keys, table_keys).clip(max=len(keys) - 1)
+        return np.where(keys[matches] == table_keys, order[matches], -1)
 
     @cached_property
     def _sorted_keys(self) -> tuple[npt.NDArray[Any], IntArray]:
-        keys = _keys(self._membership)
+        keys = _lookup_keys(self._membership)
         order = np.argsort(keys)
         return keys[order], order
 
-    # Other families made from this one
+    # Derived families
 
     def with_sets(self, sets: Iterable[SetLike]) -> FocalSets:
-        """The family and more sets.
+        """Return the family with additional sets.
 
         Parameters
         ----------
         sets : iterable of sets
-            The sets to add.
+            Sets to add.
 
         Returns
         -------
         FocalSets
-            The larger family.
+            Larger family.
         """
-        rows = [read_set(one, self._names, self.frame_size) for one in sets]
-        return self._sibling(np.vstack([self._membership, *[row[None] for row in rows]]))
+        rows = [read_set(subset, self._names, self.frame_size) for subset in sets]
+        return self._make_family(np.vstack([self._membership, *[row[None] for row in rows]]))
 
     def with_omega(self) -> FocalSets:
-        """The family and the whole frame."""
+        """Return the family with the whole frame."""
         return self if self.has_omega else self.with_sets([range(self.frame_size)])
 
     def with_names(self, names: Sequence[str] | None) -> FocalSets:
-        """The same sets on a frame whose elements have these names.
+        """Return the same sets on a frame with other names of elements.
 
         Parameters
         ----------
         names : sequence of str or None
-            One name for each element; None removes the names.
+            Name of each element; None removes the names.
 
         Returns
         -------
         FocalSets
-            The same family, renamed.
+            Family with the new names.
         """
         return FocalSets.from_membership(self._membership, self.frame_size if names is None else names)
 
     def closure(self, operation: Literal["intersection", "union"]) -> FocalSets:
-        """The smallest family that holds this one and all its intersections, or unions.
+        """Return the closure of the family under intersection, or union.
 
         Parameters
         ----------
         operation : {"intersection", "union"}
-            What the family is closed under.
+            Operation of the closure.
 
         Returns
         -------
         FocalSets
-            The closed family.
+            Closed family.
         """
         operations = {"intersection": np.logical_and, "union": np.logical_or}
         if operation not in operations:
@@ -343,19 +344,19 @@ class FocalSets:
         family = self
         while True:
             sets = family._membership
-            larger = self._sibling(combine(sets[:, None], sets[None]).reshape(-1, self.frame_size))
+            larger = self._make_family(combine(sets[:, None], sets[None]).reshape(-1, self.frame_size))
             if len(larger) == len(family):
                 return family
             family = larger
 
     @cached_property
     def intersection_gap(self) -> tuple[int, ...] | None:
-        """A set that closure under intersection would add, or None if the family is closed."""
+        """Set that the closure under intersection would add, or None if the family is closed."""
         return self._gap(np.logical_and)
 
     @cached_property
     def union_gap(self) -> tuple[int, ...] | None:
-        """A set that closure under union would add, or None if the family is closed."""
+        """Set that the closure under union would add, or None if the family is closed."""
         return self._gap(np.logical_or)
 
     def _gap(self, operation: np.ufunc) -> tuple[int, ...] | None:
@@ -368,99 +369,101 @@ class FocalSets:
                 return tuple(np.flatnonzero(results[missing.argmax()]).tolist())
         return None
 
-    def _sibling(self, table: BoolArray) -> FocalSets:
+    def _make_family(self, table: BoolArray) -> FocalSets:
         return FocalSets.from_membership(table, self._names or self.frame_size)
 
     # Structure matrices
 
     @cached_property
     def conflict_matrix(self) -> FloatArray:
-        """The matrix C: 1 where two sets are disjoint (the empty set is disjoint from all)."""
-        return self._frozen(self._overlaps(self) == 0)
+        """Matrix C: 1 where 2 sets are disjoint (the empty set is disjoint from all sets)."""
+        return self._make_matrix(self._overlaps(self) == 0)
 
     @cached_property
     def emptiness_matrix(self) -> FloatArray:
-        """The matrix E: 1 where one of two sets is empty."""
+        """Matrix E: 1 where at least one of 2 sets is empty."""
         empty = self.sizes == 0
-        return self._frozen(empty[:, None] | empty)
+        return self._make_matrix(empty[:, None] | empty)
 
     @cached_property
     def same_singleton_matrix(self) -> FloatArray:
-        """The matrix S: 1 where both sets are the same singleton."""
-        return self._frozen(np.diag(self.sizes == 1))
+        """Matrix S: 1 where both sets are the same singleton."""
+        return self._make_matrix(np.diag(self.sizes == 1))
 
     @cached_property
     def jaccard_matrix(self) -> FloatArray:
-        """The matrix J: the share of two sets' union that they have in common; 1 for two empty sets."""
+        """Matrix J: Jaccard index of 2 sets; 1 for 2 empty sets."""
         overlap = self._overlaps(self)
         union = self.sizes[:, None] + self.sizes - overlap
-        return self._frozen(np.divide(overlap, union, out=np.ones_like(overlap), where=union > 0))
+        return self._make_matrix(np.divide(overlap, union, out=np.ones_like(overlap), where=union > 0))
 
     def subset_matrix(self, at: FocalSets | None = None) -> FloatArray:
-        """1 where a set of this family (row) is contained in a set of `at` (column).
+        """Return 1 where a set of this family (row) is a subset of a set of `at` (column).
 
         Parameters
         ----------
         at : FocalSets, default=None
-            The sets of the columns; None means this family.
+            Sets of the columns; None means this family.
 
         Returns
         -------
         ndarray of shape (len(self), len(at))
             Zeros and ones.
         """
-        return self._frozen(self._overlaps(at or self) == self.sizes[:, None])
+        return self._make_matrix(self._overlaps(at or self) == self.sizes[:, None])
 
     def intersects_matrix(self, at: FocalSets | None = None) -> FloatArray:
-        """1 where a set of this family (row) meets a set of `at` (column).
+        """Return 1 where a set of this family (row) intersects a set of `at` (column).
 
         Parameters
         ----------
         at : FocalSets, default=None
-            The sets of the columns; None means this family.
+            Sets of the columns; None means this family.
 
         Returns
         -------
         ndarray of shape (len(self), len(at))
             Zeros and ones.
         """
-        return self._frozen(self._overlaps(at or self) > 0)
+        return self._make_matrix(self._overlaps(at or self) > 0)
 
     @cached_property
     def moebius_matrix(self) -> FloatArray:
-        """The inverse of `subset_matrix`: from sums over subsets within the family back to masses."""
-        # The family's order makes the matrix unitriangular, so its inverse has whole entries.
-        return self._frozen(np.rint(np.linalg.inv(self.subset_matrix())))
+        """Inverse of `subset_matrix`, from sums over subsets in the family to masses."""
+        # The order of the family makes the matrix unitriangular, so its inverse has integer entries.
+        return self._make_matrix(np.rint(np.linalg.inv(self.subset_matrix())))
 
     @cached_property
     def bit_codes(self) -> IntArray:
-        """For each set, the number whose bit e says whether element e belongs to it (full families)."""
-        return _read_only(np.asarray(self._membership @ (1 << np.arange(self.frame_size)), dtype=np.intp))
+        """Codes of the sets as integers, with bit e for element e (full families)."""
+        return _make_read_only(np.asarray(self._membership @ (1 << np.arange(self.frame_size)), dtype=np.intp))
 
     def _overlaps(self, other: FocalSets) -> FloatArray:
         if other.frame_size != self.frame_size:
             raise ValueError(
-                f"the two families are on frames of {self.frame_size} and {other.frame_size} elements; "
-                "they must share a frame."
+                f"the families have frames of {self.frame_size} and {other.frame_size} elements; "
+                "they must have the same frame."
             )
-        if len(self) * len(other) > _LARGEST_MATRIX:
+        if len(self) * len(other) > _MAX_MATRIX_ENTRIES:
             raise ValueError(
                 f"a matrix of {len(self)} by {len(other)} focal sets does not fit in memory; use fewer focal sets."
             )
         return np.asarray(self._membership.astype(float) @ other._membership.T.astype(float))
 
     @staticmethod
-    def _frozen(table: npt.NDArray[Any]) -> FloatArray:
-        return _read_only(table.astype(float))
+    def _make_matrix(table: npt.NDArray[Any]) -> FloatArray:
+        return _make_read_only(table.astype(float))
 
-    # A sequence of tuples, a value, and text
+    # Sequence of tuples
 
     def __len__(self) -> int:
         return int(self._membership.shape[0])
 
     def __getitem__(self, position: int) -> tuple[int, ...]:
         if not isinstance(position, (int, np.integer)):
-            raise TypeError(f"a focal set is found by its number, got {position!r}; use list(focal_sets)[...].")
+            raise TypeError(
+                f"the position of a focal set must be an integer, got {position!r}; use list(focal_sets)[...]."
+            )
         return tuple(np.flatnonzero(self._membership[position]).tolist())
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
@@ -483,36 +486,38 @@ class FocalSets:
 
     def __repr__(self) -> str:
         ends = [*range(6), *range(len(self) - 2, len(self))]
-        shown = [label(self._membership[k], self._names) for k in (range(len(self)) if len(self) <= 12 else ends)]
+        texts = [
+            format_set(self._membership[k], self._names) for k in (range(len(self)) if len(self) <= 12 else ends)
+        ]
         if len(self) > 12:
-            shown.insert(6, "...")
+            texts.insert(6, "...")
         count = f"{len(self)} sets on " if len(self) > 12 else ""
-        return f"FocalSets({', '.join(shown)}; {count}{self.frame_size} elements)"
+        return f"FocalSets({', '.join(texts)}; {count}{self.frame_size} elements)"
 
 
-def _read_only(array: npt.NDArray[_Kind]) -> npt.NDArray[_Kind]:
-    """The same array, for good: what is kept is handed out many times."""
+def _make_read_only(array: npt.NDArray[_Kind]) -> npt.NDArray[_Kind]:
+    """Make an array read-only, because cached arrays are returned many times."""
     array.flags.writeable = False
     return array
 
 
-def _house_keys(membership: BoolArray) -> npt.NDArray[Any]:
-    """One scalar for each row, to sort by size, then element 0 present before absent, then element 1, ..."""
+def _order_keys(membership: BoolArray) -> npt.NDArray[Any]:
+    """Return sort keys of rows: by size, then element 0 present before absent, then element 1, ..."""
     n_sets, n_elements = membership.shape
     width = -(-n_elements // 8)
     keys = np.zeros((n_sets, 4 + max(4, width)), dtype=np.uint8)
     keys[:, :4].view(">u4")[:, 0] = membership.sum(axis=1)
     np.invert(np.packbits(membership, axis=1), out=keys[:, 4 : 4 + width])
-    if keys.shape[1] == 8:  # one number, which is sorted faster than bytes
+    if keys.shape[1] == 8:  # integers are sorted faster than bytes
         return keys.view(">u8").astype(np.uint64)[:, 0]
     return keys.view(np.dtype((np.void, keys.shape[1])))[:, 0]
 
 
-def _keys(membership: BoolArray) -> npt.NDArray[Any]:
-    """One comparable scalar for each row."""
+def _lookup_keys(membership: BoolArray) -> npt.NDArray[Any]:
+    """Return keys of rows for lookup."""
     packed = np.ascontiguousarray(np.packbits(membership, axis=1))
     return packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
 
 
-#: A family, or the sets of one as numbers of elements; no names, because a word would be a list of letters.
+#: A family, or its sets as element numbers; no names, because a string would be a list of letters.
 FocalSetsLike: TypeAlias = FocalSets | Iterable[Iterable[int]]

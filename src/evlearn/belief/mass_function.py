@@ -1,57 +1,45 @@
-"""One mass function, written and read as in the books."""
+"""Single mass functions, in the notation of textbooks."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
 from evlearn.belief import combination, kinds, measures, revision, transforms
-from evlearn.belief.columns import expand
+from evlearn.belief.columns import expand_masses
 from evlearn.belief.focal_sets import FocalSets
 from evlearn.belief.notation import Frame, SetLike
 from evlearn.belief.validation import as_mass_array
 from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_choice
 
-_RULES = MappingProxyType(
-    {
-        "conjunctive": combination.conjunctive,
-        "dempster": combination.dempster,
-        "disjunctive": combination.disjunctive,
-        "yager": combination.yager,
-        "dubois_prade": combination.dubois_prade,
-        "cautious": combination.cautious,
-        "bold": combination.bold,
-        "average": combination.average,
-    }
-)
-_NEED_ALL_SETS = ("cautious", "bold")
+_RULES_OF_FULL_FAMILIES = ("cautious", "bold")
 
 
 class MassFunction:
-    """A mass function on a small named frame, for teaching and for checking examples by hand.
+    """Mass function on a small named frame, for teaching and for examples.
 
-    Masses are assigned set by set; what has not been assigned is zero. For many mass functions at once use the
-    functions of `evlearn.belief` on arrays, or a `CredalPartition`.
+    Masses are assigned set by set; other sets have mass 0. For many mass functions, use arrays with the functions
+    of `evlearn.belief`, or a `CredalPartition`.
 
     Parameters
     ----------
     frame : sequence of str or int
-        The names of the elements of the frame, or their number.
+        Names of the elements of the frame, or their number.
     masses : mapping from sets to float, default=None
-        Masses to start with.
+        Initial masses.
 
     See Also
     --------
-    FocalSets : The family of sets behind an array of mass functions.
+    FocalSets : Family of sets for arrays of mass functions.
 
     Examples
     --------
-    A patch of an image is grass, road, tree, obstacle or sky. A sensor says tree or obstacle, and is reliable with
-    probability 0.9:
+    A patch of an image is grass, road, tree, obstacle or sky. A sensor reports tree or obstacle, and is reliable
+    with probability 0.9:
 
     >>> from evlearn.belief import MassFunction
     >>> m = MassFunction(["G", "R", "T", "O", "S"])
@@ -63,7 +51,7 @@ class MassFunction:
     >>> m.bel("T,O"), m.pl("G")
     (0.9, 0.1)
 
-    Another sensor says grass or tree, with probability 0.8. ``+`` is Dempster's rule:
+    Another sensor reports grass or tree, with probability 0.8. ``+`` is Dempster's rule:
 
     >>> other = MassFunction(["G", "R", "T", "O", "S"], {"G,T": 0.8, "Ω": 0.2})
     >>> m + other
@@ -81,53 +69,53 @@ class MassFunction:
 
     @classmethod
     def from_array(cls, masses: Sequence[float] | FloatArray, focal_sets: FocalSets) -> MassFunction:
-        """A mass function from one row of a mass array.
+        """Return the mass function of a row of a mass array.
 
         Parameters
         ----------
         masses : sequence of float
-            One mass for each focal set.
+            Mass of each focal set.
         focal_sets : FocalSets
-            What the masses belong to.
+            Sets of the masses.
 
         Returns
         -------
         MassFunction
-            The same masses.
+            Mass function with these masses.
         """
-        one = cls(focal_sets.names or focal_sets.frame_size)
-        one._sets = focal_sets
-        one._masses = np.array(as_mass_array(masses, focal_sets), dtype=np.float64)
-        return one
+        function = cls(focal_sets.names or focal_sets.frame_size)
+        function._sets = focal_sets
+        function._masses = np.array(as_mass_array(masses, focal_sets), dtype=np.float64)
+        return function
 
-    # Masses, set by set
+    # Masses of sets
 
     @classmethod
     def from_random_set(
         cls, frame: Frame, probabilities: Mapping[Hashable, float], images: Mapping[Hashable, SetLike]
     ) -> MassFunction:
-        """The mass function of a random set: a state is drawn, and all that is known then is a set.
+        """Return the mass function of a random set.
 
-        In the words of the theory, states have probabilities P, and a multi-valued mapping Γ leads from each
-        of them to a set of the frame: m(A) is the probability of the states whose set is A.
+        States have probabilities P, and a multi-valued mapping Γ maps each state to a set: m(A) is the probability
+        of the states with set A.
 
         Parameters
         ----------
         frame : sequence of str or int
-            The names of the elements of the frame, or their number.
+            Names of the elements of the frame, or their number.
         probabilities : mapping from states to float
-            The probability of each state; together 1.
+            Probability of each state, with sum 1.
         images : mapping from states to sets
-            What each state lets us know.
+            Set of each state.
 
         Returns
         -------
         MassFunction
-            The mass function.
+            Mass function of the random set.
 
         Examples
         --------
-        A witness is sober with probability 0.7, and then says the truth; a drunken one knows nothing.
+        A witness is sober with probability 0.7, and then reports the truth; a drunk witness is not informative.
 
         >>> from evlearn.belief import MassFunction
         >>> states = {"sober": 0.7, "drunk": 0.3}
@@ -138,19 +126,21 @@ class MassFunction:
         m(Ω) = 0.3
         """
         if set(probabilities) != set(images):
-            lost = sorted(map(str, set(probabilities) ^ set(images)))
-            raise ValueError(f"probabilities and images must have the same states, but only one has {lost}.")
-        found = cls(frame)
+            unmatched = sorted(map(str, set(probabilities) ^ set(images)))
+            raise ValueError(
+                f"probabilities and images must have the same states, but only one of them has {unmatched}."
+            )
+        function = cls(frame)
         for state, probability in probabilities.items():
-            found[images[state]] += probability
-        found._check()
-        return found
+            function[images[state]] += probability
+        function._check_total()
+        return function
 
     def __setitem__(self, subset: SetLike, mass: float) -> None:
         if not (isinstance(mass, (int, float, np.floating)) and 0 <= mass <= 1):
             raise ValueError(f"a mass must be a number between 0 and 1, got {mass!r} for {subset!r}.")
         larger = self._sets.with_sets([subset])
-        self._masses = expand(self._masses, self._sets, larger)
+        self._masses = expand_masses(self._masses, self._sets, larger)
         self._sets = larger
         self._masses[larger.index(subset)] = mass
 
@@ -165,160 +155,160 @@ class MassFunction:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """The names of the elements."""
+        """Names of the elements."""
         return self._sets.frame
 
     @property
     def focal_sets(self) -> FocalSets:
-        """The sets that carry mass, and the empty set."""
+        """Sets that carry mass, and the empty set."""
         return FocalSets.from_membership(
             self._sets.membership[self._masses > 0], self._sets.names or self._sets.frame_size
         )
 
     def to_array(self, focal_sets: FocalSets | None = None) -> FloatArray:
-        """The masses as an array.
+        """Return the masses as an array.
 
         Parameters
         ----------
         focal_sets : FocalSets, default=None
-            The order of the masses; None means `self.focal_sets`.
+            Order of the masses; None means `self.focal_sets`.
 
         Returns
         -------
         ndarray of shape (n_focal_sets,)
-            The masses, which must sum to one.
+            Masses, which must sum to 1.
         """
-        self._check()
-        used = self.focal_sets
-        values = self._masses[self._sets.positions(used.membership)]
-        return values if focal_sets is None else expand(values, used, focal_sets)
+        self._check_total()
+        sets = self.focal_sets
+        values = self._masses[self._sets.positions(sets.membership)]
+        return values if focal_sets is None else expand_masses(values, sets, focal_sets)
 
-    # What it says about sets and elements
+    # Sets and elements
 
     def bel(self, subset: SetLike) -> float:
-        """The degree of belief of a set.
+        """Return the degree of belief of a set.
 
         Parameters
         ----------
         subset : set
-            The set to ask about.
+            A set.
 
         Returns
         -------
         float
-            The mass of its nonempty subsets.
+            Mass of its nonempty subsets.
         """
-        return self._at(transforms.belief, subset)
+        return self._evaluate(transforms.belief, subset)
 
     def pl(self, subset: SetLike) -> float:
-        """The plausibility of a set.
+        """Return the plausibility of a set.
 
         Parameters
         ----------
         subset : set
-            The set to ask about.
+            A set.
 
         Returns
         -------
         float
-            The mass of the sets that meet it.
+            Mass of the sets that intersect it.
         """
-        return self._at(transforms.plausibility, subset)
+        return self._evaluate(transforms.plausibility, subset)
 
     def q(self, subset: SetLike) -> float:
-        """The commonality of a set.
+        """Return the commonality of a set.
 
         Parameters
         ----------
         subset : set
-            The set to ask about.
+            A set.
 
         Returns
         -------
         float
-            The mass of its supersets.
+            Mass of its supersets.
         """
-        return self._at(transforms.commonality, subset)
+        return self._evaluate(transforms.commonality, subset)
 
     def contour(self) -> dict[str, float]:
-        """The plausibility of each element."""
-        return self._named(transforms.contour(self.to_array(), self.focal_sets))
+        """Return the plausibility of each element."""
+        return self._by_element(transforms.contour(self.to_array(), self.focal_sets))
 
     def betp(self) -> dict[str, float]:
-        """The pignistic probability of each element."""
-        return self._named(revision.pignistic(self.to_array(), self.focal_sets))
+        """Return the pignistic probability of each element."""
+        return self._by_element(revision.pignistic(self.to_array(), self.focal_sets))
 
     def nonspecificity(self) -> float:
-        """How much it leaves open, in bits."""
+        """Return the nonspecificity, in bits."""
         return float(measures.nonspecificity(self.to_array(), self.focal_sets))
 
     def conflict(self, other: MassFunction) -> float:
-        """The degree of conflict with another mass function.
+        """Return the degree of conflict with another mass function.
 
         Parameters
         ----------
         other : MassFunction
-            A mass function on the same frame.
+            Mass function on the same frame.
 
         Returns
         -------
         float
-            The mass that their conjunction gives to the empty set.
+            Mass of the empty set in their conjunction.
         """
         return (self & other)[""]
 
-    # Which kind it is of
+    # Kinds
 
     def is_normal(self) -> bool:
-        """Whether the empty set has no mass."""
-        return bool(kinds.is_normal(self.to_array(), self.focal_sets))
+        """Return True if the empty set has no mass."""
+        return bool(kinds.is_kind(self.to_array(), self.focal_sets, "normal"))
 
     def is_dogmatic(self) -> bool:
-        """Whether the frame has no mass: something is excluded for sure."""
-        return bool(kinds.is_dogmatic(self.to_array(), self.focal_sets))
+        """Return True if the frame has no mass."""
+        return bool(kinds.is_kind(self.to_array(), self.focal_sets, "dogmatic"))
 
     def is_vacuous(self) -> bool:
-        """Whether it knows nothing: all mass is on the frame."""
-        return bool(kinds.is_vacuous(self.to_array(), self.focal_sets))
+        """Return True if all mass is on the frame: total ignorance."""
+        return bool(kinds.is_kind(self.to_array(), self.focal_sets, "vacuous"))
 
     def is_logical(self) -> bool:
-        """Whether it is a set: all mass is on one, which is also called categorical."""
-        return bool(kinds.is_logical(self.to_array(), self.focal_sets))
+        """Return True if all mass is on one set; also called categorical."""
+        return bool(kinds.is_kind(self.to_array(), self.focal_sets, "logical"))
 
     def is_bayesian(self) -> bool:
-        """Whether it is a probability: all mass is on single elements."""
-        return bool(kinds.is_bayesian(self.to_array(), self.focal_sets))
+        """Return True if all mass is on single elements: a probability distribution."""
+        return bool(kinds.is_kind(self.to_array(), self.focal_sets, "bayesian"))
 
     def is_simple(self) -> bool:
-        """Whether it supports one set: no other has mass, but for the frame."""
-        return bool(kinds.is_simple(self.to_array(), self.focal_sets))
+        """Return True if at most one set besides the frame has mass."""
+        return bool(kinds.is_kind(self.to_array(), self.focal_sets, "simple"))
 
     def is_consonant(self) -> bool:
-        """Whether it is a degree of possibility: each focal set is part of the next."""
-        return bool(kinds.is_consonant(self.to_array(), self.focal_sets))
+        """Return True if focal sets are nested, as for degrees of possibility."""
+        return bool(kinds.is_kind(self.to_array(), self.focal_sets, "consonant"))
 
-    # What becomes of it
+    # Operations
 
-    def combine(self, other: MassFunction, rule: str = "dempster") -> MassFunction:
-        """Combine with another source.
+    def combine(self, other: MassFunction, rule: combination.Rule = "dempster") -> MassFunction:
+        """Combine the mass function with another one.
 
         Parameters
         ----------
         other : MassFunction
-            A mass function on the same frame.
+            Mass function on the same frame.
         rule : str, default="dempster"
-            "conjunctive", "dempster", "disjunctive", "yager", "dubois_prade", "cautious", "bold" or "average".
+            "conjunctive", "dempster", "disjunctive", "yager", "dubois_prade", "cautious", "bold" or "average"; see
+            `evlearn.belief.combine`.
 
         Returns
         -------
         MassFunction
-            The combination.
+            Combined mass function.
         """
         if not isinstance(other, MassFunction) or other.frame != self.frame:
             raise ValueError(f"other must be a MassFunction on the same frame {list(self.frame)}.")
-        if rule not in _RULES:
-            raise ValueError(f"rule must be one of {list(_RULES)}, got {rule!r}.")
-        if rule in _NEED_ALL_SETS:
+        check_choice("rule", rule, combination.RULES)
+        if rule in _RULES_OF_FULL_FAMILIES:
             sets = FocalSets.full(self._sets.names or self._sets.frame_size)
         else:
             sets = self.focal_sets.with_omega().with_sets(other.focal_sets)
@@ -326,10 +316,11 @@ class MassFunction:
                 sets = sets.closure("intersection")
             if rule in ("disjunctive", "dubois_prade"):
                 sets = sets.closure("union")
-        masses = _RULES[rule]([self.to_array(sets), other.to_array(sets)], sets)
+        masses = combination.combine([self.to_array(sets), other.to_array(sets)], sets, rule)
         if np.isnan(masses).any():
             raise ValueError(
-                "the two mass functions exclude each other (conflict 1); Dempster's rule is undefined."
+                "the mass functions exclude each other (conflict 1), so Dempster's rule is undefined; use another "
+                "rule."
             )
         return MassFunction.from_array(masses, sets)
 
@@ -343,40 +334,40 @@ class MassFunction:
         return self.combine(other, "disjunctive")
 
     def discount(self, rate: float) -> MassFunction:
-        """Weaken it: its source is unreliable with probability `rate`.
+        """Discount the mass function, because its source is unreliable with probability `rate`.
 
         Parameters
         ----------
         rate : float
-            Between 0 and 1.
+            Discount rate, between 0 and 1.
 
         Returns
         -------
         MassFunction
-            The discounted mass function.
+            Discounted mass function.
         """
         sets = self.focal_sets.with_omega()
         return MassFunction.from_array(revision.discount(self.to_array(sets), sets, rate), sets)
 
     def condition(self, on: SetLike, *, normalize: bool = True) -> MassFunction:
-        """Learn that the truth lies in a set.
+        """Condition on a set that contains the truth.
 
         Parameters
         ----------
         on : set
-            The set that is known to hold the truth.
+            Set that contains the truth.
         normalize : bool, default=True
-            Whether to apply Dempster's normalisation.
+            Whether to apply Dempster's normalization.
 
         Returns
         -------
         MassFunction
-            The conditional mass function.
+            Conditional mass function.
         """
         sets = self.focal_sets.with_sets([on]).closure("intersection")
         masses = revision.condition(self.to_array(sets), sets, on, normalize=normalize)
         if np.isnan(masses).any():
-            raise ValueError(f"on={on!r} is impossible (its plausibility is 0), so it cannot be conditioned on.")
+            raise ValueError(f"on={on!r} is impossible, because its plausibility is 0; condition on another set.")
         return MassFunction.from_array(masses, sets)
 
     def normalize(self, method: Literal["dempster", "yager"] = "dempster") -> MassFunction:
@@ -385,29 +376,29 @@ class MassFunction:
         Parameters
         ----------
         method : {"dempster", "yager"}, default="dempster"
-            Share it out in proportion, or give it to the frame.
+            Distribute it in proportion to the other masses, or move it to the frame.
 
         Returns
         -------
         MassFunction
-            The normalised mass function.
+            Normalized mass function.
         """
         sets = self.focal_sets.with_omega()
         return MassFunction.from_array(revision.normalize(self.to_array(sets), sets, method), sets)
 
-    def _at(self, transform: Any, subset: SetLike) -> float:
+    def _evaluate(self, transform: Any, subset: SetLike) -> float:
         sets = FocalSets([subset], self._sets.names or self._sets.frame_size)
         return float(transform(self.to_array(), self.focal_sets, at=sets)[-1])
 
-    def _named(self, values: FloatArray) -> dict[str, float]:
+    def _by_element(self, values: FloatArray) -> dict[str, float]:
         return dict(zip(self.frame, values.tolist(), strict=True))
 
-    def _check(self) -> None:
+    def _check_total(self) -> None:
         total = float(self._masses.sum())
         if abs(total - 1) > 1e-9:
             raise ValueError(
-                f"the masses sum to {total:.12g} and not to 1; assign the rest, for example "
-                f'm["Ω"] = {max(1 - total, 0):.12g} for what is not known.'
+                f"the masses sum to {total:.12g} instead of 1; assign the rest, for example "
+                f'm["Ω"] = {max(1 - total, 0):.12g} for ignorance.'
             )
 
     # Text
@@ -415,16 +406,18 @@ class MassFunction:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MassFunction) or other.frame != self.frame:
             return NotImplemented
-        return self.focal_sets == other.focal_sets and bool(np.array_equal(self._used(), other._used()))
+        return self.focal_sets == other.focal_sets and bool(
+            np.array_equal(self._positive_masses(), other._positive_masses())
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _used(self) -> FloatArray:
+    def _positive_masses(self) -> FloatArray:
         return self._masses[self._masses > 0]
 
     def __repr__(self) -> str:
         lines = [f"m({label}) = {self[label]:.6g}" for label in self]
-        return "\n".join(lines) if lines else f"m with no masses yet on the frame {{{','.join(self.frame)}}}"
+        return "\n".join(lines) if lines else f"m without masses on the frame {{{','.join(self.frame)}}}"
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{html.escape(label)}</td><td>{self[label]:.6g}</td></tr>" for label in self)

@@ -1,8 +1,8 @@
-"""How frames and sets are written: ``3`` or ``["a", "b", "c"]`` for a frame, ``(0, 2)`` or ``"a,c"`` for a set.
+"""Notation of frames and sets: ``3`` or ``["a", "b", "c"]`` for a frame, ``(0, 2)`` or ``"a,c"`` for a set.
 
-Names may hold any character. In the text of a set, a name that could be taken for something else stands in double
-quotes, as a JSON string: ``{"a,b",c}`` is the set of ``a,b`` and ``c``. So different sets have different texts,
-and each is read back as the set that it was made from.
+Names may contain any character. In the text of a set, ambiguous names are JSON strings in double quotes:
+``{"a,b",c}`` is the set of ``a,b`` and ``c``. Therefore, different sets have different texts, and each text is
+read as the original set.
 """
 
 import json
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from evlearn.utils.typing import BoolArray
 
-#: The frame: its number of elements, or their names.
+#: A frame: its number of elements, or their names.
 Frame: TypeAlias = int | Sequence[str]
 #: A set: element numbers or names, or a string such as ``"T,O"``.
 SetLike: TypeAlias = str | Iterable[int | str]
@@ -25,20 +25,20 @@ SetLike: TypeAlias = str | Iterable[int | str]
 EMPTY_LABEL = "∅"
 FRAME_LABEL = "Ω"
 
-# What would be read as something else in the text of a set, or would break the line.
-_SPECIAL = re.compile('[,{}"\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
-_PART = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^,]*)\s*(,|\Z)', re.DOTALL)
+# Characters that are ambiguous in the text of a set, or break the line.
+_SPECIAL_CHARACTERS = re.compile('[,{}"\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
+_NAME_PATTERN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^,]*)\s*(,|\Z)', re.DOTALL)
 
 
 def read_frame(frame: Frame) -> tuple[tuple[str, ...] | None, int]:
-    """The names of a frame's elements, None where they are only numbered, and how many there are.
+    """Return the names of the elements of a frame, or None if they are numbered, and their number.
 
     Returns
     -------
     names : tuple of str or None
-        The names.
+        Names.
     size : int
-        The number of elements.
+        Number of elements.
     """
     if isinstance(frame, (int, np.integer)) and not isinstance(frame, bool):
         if frame < 1:
@@ -50,13 +50,13 @@ def read_frame(frame: Frame) -> tuple[tuple[str, ...] | None, int]:
     if not names:
         raise ValueError("frame must have at least one element, got an empty list.")
     if len(set(names)) < len(names):
-        twice = next(name for name, times in Counter(names).items() if times > 1)
-        raise ValueError(f"frame has the name {twice!r} twice; names must be different.")
+        duplicate = next(name for name, count in Counter(names).items() if count > 1)
+        raise ValueError(f"frame contains the name {duplicate!r} more than once; names must be different.")
     return names, len(names)
 
 
 def read_table(table: npt.ArrayLike) -> BoolArray:
-    """A membership table given as zeros and ones."""
+    """Return a membership table from zeros and ones."""
     values = np.asarray(table)
     if values.ndim != 2 or (values.dtype != np.bool_ and not np.isin(values, (0, 1)).all()):
         raise ValueError("table must be a 2-D array of zeros and ones, a row per set, a column per element.")
@@ -64,7 +64,7 @@ def read_table(table: npt.ArrayLike) -> BoolArray:
 
 
 def read_set(subset: SetLike, names: tuple[str, ...] | None, size: int) -> BoolArray:
-    """A set as a row of a membership table."""
+    """Return a set as a row of a membership table."""
     row = np.zeros(size, dtype=bool)
     if isinstance(subset, str):
         text = subset.strip()
@@ -72,22 +72,22 @@ def read_set(subset: SetLike, names: tuple[str, ...] | None, size: int) -> BoolA
             text = text[1:-1].strip()
         if text == FRAME_LABEL:
             return ~row
-        subset = [] if text in ("", EMPTY_LABEL) else list(_parts(text))
+        subset = [] if text in ("", EMPTY_LABEL) else list(_split_names(text))
     elif not isinstance(subset, Iterable):
         raise TypeError(f"a set must be a list of elements or a string, got {subset!r}; write ({subset!r},).")
     elements = list(subset)
     for element in elements:
-        row[_element(element, elements, names, size)] = True
+        row[_read_element(element, elements, names, size)] = True
     return row
 
 
-def _parts(text: str) -> Iterator[str]:
-    """The names between commas, those in quotes as what the quotes hold."""
+def _split_names(text: str) -> Iterator[str]:
+    """Yield the names between commas, without quotes."""
     position, comma = 0, ","
     while comma:
-        found = _PART.match(text, position)
-        assert found is not None  # anything up to a comma or the end is a part
-        part, comma, position = found[1].strip(), found[2], found.end()
+        match = _NAME_PATTERN.match(text, position)
+        assert match is not None  # the pattern matches any text up to a comma or the end
+        part, comma, position = match[1].strip(), match[2], match.end()
         if len(part) > 1 and part[0] == part[-1] == '"':
             try:
                 part = json.loads(part, strict=False)
@@ -96,42 +96,49 @@ def _parts(text: str) -> Iterator[str]:
         yield part
 
 
-def _element(element: int | str, elements: list[int | str], names: tuple[str, ...] | None, size: int) -> int:
+def _read_element(element: int | str, elements: list[int | str], names: tuple[str, ...] | None, size: int) -> int:
     if isinstance(element, str):
-        number = _numbers(names).get(element) if names is not None else _number(element, size)
+        number = _number_names(names).get(element) if names is not None else _read_number(element, size)
         if number is not None:
             return number
     elif isinstance(element, (int, np.integer)) and not isinstance(element, bool) and 0 <= int(element) < size:
         return int(element)
-    inside = f"numbered 0 to {size - 1}" + (f" and named {', '.join(map(written, names[:10]))}" if names else "")
+    description = f"numbered 0 to {size - 1}" + (
+        f" and named {', '.join(map(format_name, names[:10]))}" if names else ""
+    )
     raise ValueError(
         f"the set {elements!r} has the element {element!r}, which is outside the frame of {size} elements, "
-        f"{inside}. Remove it, or enlarge the frame."
+        f"{description}. Remove it, or enlarge the frame."
     )
 
 
 @lru_cache(maxsize=4)
-def _numbers(names: tuple[str, ...]) -> dict[str, int]:
+def _number_names(names: tuple[str, ...]) -> dict[str, int]:
     return {name: number for number, name in enumerate(names)}
 
 
-def _number(text: str, size: int) -> int | None:
+def _read_number(text: str, size: int) -> int | None:
     plain = text.isascii() and text.isdecimal() and len(text) <= len(str(size))
     return int(text) if plain and str(int(text)) == text and int(text) < size else None
 
 
-def written(name: str) -> str:
-    """A name as it stands in the text of a set: as it is, or in quotes if it could be taken for something else."""
-    if name and name == name.strip() and name not in (EMPTY_LABEL, FRAME_LABEL) and not _SPECIAL.search(name):
+def format_name(name: str) -> str:
+    """Return a name as in the text of a set, in quotes if it is ambiguous."""
+    if (
+        name
+        and name == name.strip()
+        and name not in (EMPTY_LABEL, FRAME_LABEL)
+        and not _SPECIAL_CHARACTERS.search(name)
+    ):
         return name
     return json.dumps(name, ensure_ascii=not name.isprintable())
 
 
-def label(row: BoolArray, names: tuple[str, ...] | None) -> str:
-    """A set as text, which `read_set` reads back: ``∅``, ``{0,2}``, or ``Ω`` for the frame."""
+def format_set(row: BoolArray, names: tuple[str, ...] | None) -> str:
+    """Return a set as text for `read_set`: ``∅``, ``{0,2}``, or ``Ω`` for the frame."""
     members = np.flatnonzero(row)
     if len(members) == 0:
         return EMPTY_LABEL
     if len(members) == len(row):
         return FRAME_LABEL
-    return "{" + ",".join(str(member) if names is None else written(names[member]) for member in members) + "}"
+    return "{" + ",".join(str(member) if names is None else format_name(names[member]) for member in members) + "}"

@@ -1,4 +1,4 @@
-"""Changing mass functions: discounting, conditioning, normalising, and turning them into probabilities."""
+"""Discounting, conditioning and normalization of mass functions, and their transforms to probabilities."""
 
 from typing import Literal
 
@@ -7,27 +7,27 @@ import numpy.typing as npt
 
 from evlearn.belief.focal_sets import FocalSets
 from evlearn.belief.notation import SetLike
-from evlearn.belief.transforms import contour, implicability, mass_from_implicability
+from evlearn.belief.transforms import contour, implicability, masses_from_implicability
 from evlearn.belief.validation import as_mass_array
 from evlearn.utils.typing import BoolArray, FloatArray
 
 
 def discount(masses: npt.ArrayLike, focal_sets: FocalSets, rate: npt.ArrayLike) -> FloatArray:
-    """Weaken mass functions whose source is unreliable with probability `rate`.
+    """Discount mass functions from a source that is unreliable with probability `rate`.
 
     Parameters
     ----------
     masses : array-like of shape (..., n_focal_sets)
-        The mass functions.
+        Mass functions.
     focal_sets : FocalSets
-        What the columns stand for; it must hold the whole frame, which receives the mass taken away.
+        Sets of the columns, including the whole frame, which receives the removed mass.
     rate : float or array-like of shape (...)
-        The share of mass taken away, between 0 and 1; one for all or one for each mass function.
+        Share of mass to remove, between 0 and 1, for all or for each mass function.
 
     Returns
     -------
     ndarray of shape (..., n_focal_sets)
-        The discounted masses.
+        Discounted masses.
 
     Examples
     --------
@@ -46,25 +46,24 @@ def discount(masses: npt.ArrayLike, focal_sets: FocalSets, rate: npt.ArrayLike) 
 
 
 def contextual_discount(masses: npt.ArrayLike, focal_sets: FocalSets, rates: npt.ArrayLike) -> FloatArray:
-    """Weaken mass functions whose source is unreliable with a probability that depends on the truth.
+    """Discount mass functions from a source whose reliability depends on the truth.
 
-    With the rate a of an element, its plausibility p becomes 1 - (1 - a)(1 - p). With the same rate for all
-    elements that is what `discount` gives; of sets of several elements it is not.
+    With the rate a of an element, its plausibility p becomes 1 - (1 - a)(1 - p). With equal rates, plausibilities
+    of elements are those of `discount`, but not those of larger sets.
 
     Parameters
     ----------
     masses : array-like of shape (..., n_focal_sets)
-        The mass functions.
+        Mass functions.
     focal_sets : FocalSets
-        What the columns stand for; all subsets of the frame.
+        Sets of the columns, which must be all subsets of the frame.
     rates : array-like of shape (n_elements,)
-        The probability that the source is unreliable, between 0 and 1, for each element of the frame if that is
-        the truth.
+        Probability that the source is unreliable if the element is the truth, between 0 and 1.
 
     Returns
     -------
     ndarray of shape (..., n_focal_sets)
-        The discounted masses.
+        Discounted masses.
 
     References
     ----------
@@ -72,51 +71,53 @@ def contextual_discount(masses: npt.ArrayLike, focal_sets: FocalSets, rates: npt
 
     Examples
     --------
-    A source that says b, and misses a in one of ten cases:
+    A source reports b, and it misses a in 10 % of cases:
 
     >>> from evlearn.belief import FocalSets, contextual_discount
     >>> contextual_discount([0, 0, 1.0, 0], FocalSets.full(["a", "b"]), [0.1, 0])
     array([0. , 0. , 0.9, 0.1])
     """
     values = as_mass_array(masses, focal_sets)
-    given = np.asarray(rates, dtype=values.dtype)
-    if given.shape != (focal_sets.frame_size,) or not ((given >= 0) & (given <= 1)).all():
+    element_rates = np.asarray(rates, dtype=values.dtype)
+    if element_rates.shape != (focal_sets.frame_size,) or not ((element_rates >= 0) & (element_rates <= 1)).all():
         raise ValueError(
-            f"rates must hold {focal_sets.frame_size} numbers from 0 to 1, one for each element, got {rates!r}."
+            f"rates must be {focal_sets.frame_size} numbers from 0 to 1, one for each element, got {rates!r}."
         )
     if not focal_sets.is_full:
-        raise ValueError("contextual_discount needs all subsets of the frame: use FocalSets.full, and `expand`.")
-    kept = np.where(focal_sets.membership, 1, 1 - given).prod(axis=1)
-    return mass_from_implicability(implicability(values, focal_sets) * kept, focal_sets)
+        raise ValueError(
+            "contextual_discount needs all subsets of the frame; use expand_masses onto FocalSets.full(...)."
+        )
+    products = np.where(focal_sets.membership, 1, 1 - element_rates).prod(axis=1)
+    return masses_from_implicability(implicability(values, focal_sets) * products, focal_sets)
 
 
 def condition(masses: npt.ArrayLike, focal_sets: FocalSets, on: SetLike, *, normalize: bool = True) -> FloatArray:
-    """Learn that the truth lies in a set: every focal set keeps only what it shares with it.
+    """Condition mass functions on a set: each focal set is replaced by its intersection with it.
 
     Parameters
     ----------
     masses : array-like of shape (..., n_focal_sets)
-        The mass functions.
+        Mass functions.
     focal_sets : FocalSets
-        What the columns stand for; it must hold the intersections with `on`.
+        Sets of the columns, including the intersections with `on`.
     on : set
-        The set that is known to hold the truth.
+        Set that contains the truth.
     normalize : bool, default=True
-        Whether to apply Dempster's normalisation to the result.
+        Whether to apply Dempster's normalization to the result.
 
     Returns
     -------
     ndarray of shape (..., n_focal_sets)
-        The conditional masses. Normalised, they are NaN where `on` was impossible.
+        Conditional masses. If normalized, they are NaN where `on` is impossible.
     """
     values = as_mass_array(masses, focal_sets)
-    kept = FocalSets([on], focal_sets.names or focal_sets.frame_size).membership[-1]
-    targets = focal_sets.positions(focal_sets.membership & kept)
+    members = FocalSets([on], focal_sets.names or focal_sets.frame_size).membership[-1]
+    targets = focal_sets.positions(focal_sets.membership & members)
     if (targets < 0).any():
         missing = focal_sets[int(np.argmin(targets))]
         raise ValueError(
-            f"focal_sets lacks what the set {list(missing)} shares with on={on!r}; take "
-            "`focal_sets.with_sets([on]).closure('intersection')` and `expand` the masses onto it."
+            f"focal_sets lacks the intersection of the set {list(missing)} with on={on!r}; use expand_masses onto "
+            "focal_sets.with_sets([on]).closure('intersection')."
         )
     order = np.argsort(targets, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(targets[order]) > 0])
@@ -134,22 +135,22 @@ def normalize(
 ) -> FloatArray:
     """Remove the mass of the empty set.
 
-    A mass function that is all on the empty set says nothing once that is given up: it becomes vacuous (find
-    such rows with `is_contradictory`).
+    Mass functions with all mass on the empty set become vacuous; ``is_kind(..., "contradictory")`` returns True
+    for them.
 
     Parameters
     ----------
     masses : array-like of shape (..., n_focal_sets)
-        The mass functions.
+        Mass functions.
     focal_sets : FocalSets
-        What the columns stand for.
+        Sets of the columns.
     method : {"dempster", "yager"}, default="dempster"
-        Share the mass out in proportion, or give it to the whole frame.
+        Distribute the mass in proportion to the other masses, or move it to the whole frame.
 
     Returns
     -------
     ndarray of shape (..., n_focal_sets)
-        Masses with nothing on the empty set.
+        Masses without mass on the empty set.
     """
     values = as_mass_array(masses, focal_sets)
     if method not in ("dempster", "yager"):
@@ -162,42 +163,42 @@ def normalize(
     if method == "yager":
         normalized[..., -1] += values[..., 0]
     else:
-        normalized /= np.where(contradictory, 1, support(values))[..., None]
+        normalized /= np.where(contradictory, 1, total_support(values))[..., None]
         if contradictory.any():
             normalized[contradictory, -1] = 1
     return normalized
 
 
 def is_contradictory(masses: npt.ArrayLike) -> BoolArray:
-    """Say which mass functions have everything on the empty set, and so support nothing.
+    """Return True for mass functions with all mass on the empty set.
 
     Parameters
     ----------
     masses : array-like of shape (..., n_focal_sets)
-        The mass functions.
+        Mass functions.
 
     Returns
     -------
     ndarray of bool of shape (...)
-        Whether no other set has any mass.
+        True if no other set has mass.
     """
-    return np.asarray(support(np.asarray(masses)) <= 0)
+    return np.asarray(total_support(np.asarray(masses)) <= 0)
 
 
-def support(masses: FloatArray) -> FloatArray:
-    """The mass that is not on the empty set, as a sum, so that it is zero only if nothing is there."""
+def total_support(masses: FloatArray) -> FloatArray:
+    """Return the mass outside the empty set, as a sum, so that it is 0 only if there is none."""
     return np.asarray(masses[..., 1:].sum(axis=-1))
 
 
 def pignistic(masses: npt.ArrayLike, focal_sets: FocalSets) -> FloatArray:
-    """Probabilities that share the mass of each set equally among its elements.
+    """Compute probabilities by distributing the mass of each set equally among its elements.
 
     Parameters
     ----------
     masses : array-like of shape (..., n_focal_sets)
-        The mass functions.
+        Mass functions.
     focal_sets : FocalSets
-        What the columns stand for.
+        Sets of the columns.
 
     Returns
     -------
@@ -215,28 +216,28 @@ def pignistic(masses: npt.ArrayLike, focal_sets: FocalSets) -> FloatArray:
     """
     values = as_mass_array(masses, focal_sets)
     shares = focal_sets.membership / np.maximum(focal_sets.sizes, 1)[:, None]
-    return _as_probabilities(values @ shares.astype(values.dtype))
+    return _normalize_weights(values @ shares.astype(values.dtype))
 
 
 def plausibility_transform(masses: npt.ArrayLike, focal_sets: FocalSets) -> FloatArray:
-    """Probabilities proportional to the plausibilities of the elements.
+    """Compute probabilities that are proportional to the plausibilities of the elements.
 
     Parameters
     ----------
     masses : array-like of shape (..., n_focal_sets)
-        The mass functions.
+        Mass functions.
     focal_sets : FocalSets
-        What the columns stand for.
+        Sets of the columns.
 
     Returns
     -------
     ndarray of shape (..., frame_size)
         Probabilities; uniform where all mass is on the empty set.
     """
-    return _as_probabilities(contour(masses, focal_sets))
+    return _normalize_weights(contour(masses, focal_sets))
 
 
-def _as_probabilities(weights: FloatArray) -> FloatArray:
+def _normalize_weights(weights: FloatArray) -> FloatArray:
     total = weights.sum(axis=-1, keepdims=True)
     without_support = total[..., 0] <= 0
     weights /= np.where(total > 0, total, 1)
@@ -247,6 +248,6 @@ def _as_probabilities(weights: FloatArray) -> FloatArray:
 def _require_omega(focal_sets: FocalSets, function: str) -> None:
     if not focal_sets.has_omega:
         raise ValueError(
-            f"focal_sets must hold the whole frame for `{function}`; use `larger = focal_sets.with_omega()` "
-            "and `expand(masses, focal_sets, larger)`."
+            f"focal_sets must contain the whole frame for `{function}`; use `larger = focal_sets.with_omega()` "
+            "and `expand_masses(masses, focal_sets, larger)`."
         )

@@ -1,4 +1,4 @@
-"""What a mass array must be, and what to say when it is not."""
+"""Validation of mass arrays."""
 
 from typing import NoReturn
 
@@ -9,29 +9,29 @@ from evlearn.belief.focal_sets import FocalSets
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray
 
-#: How far a row may be from summing to one, in double and in single precision.
+#: Largest deviation of the sum of a row from 1, by item size (double and single precision).
 _SUM_TOLERANCE = {8: 1e-6, 4: 1e-4}
 
 
 def check_masses(masses: npt.ArrayLike, focal_sets: FocalSets, *, name: str = "masses") -> FloatArray:
-    """Return `masses` as a floating point array, or say what is wrong with them.
+    """Check masses, and return them as a floating-point array.
 
-    Each mass function must be finite, nonnegative and sum to one. Nothing is corrected and nothing is copied;
-    float32, float64 and memory-mapped arrays pass as they are and are read in blocks.
+    Masses must be finite, nonnegative and sum to 1. They are not corrected; float32, float64 and memory-mapped
+    arrays are not copied, and read in blocks.
 
     Parameters
     ----------
     masses : array-like of shape (..., n_focal_sets)
-        The masses, one column for each focal set.
+        Masses, with a column for each focal set.
     focal_sets : FocalSets
-        What the columns stand for.
+        Sets of the columns.
     name : str, default="masses"
-        The name of the parameter in error messages.
+        Name of the parameter in error messages.
 
     Returns
     -------
     ndarray of shape (..., n_focal_sets)
-        The masses.
+        Masses.
 
     Examples
     --------
@@ -45,24 +45,24 @@ def check_masses(masses: npt.ArrayLike, focal_sets: FocalSets, *, name: str = "m
     values = as_mass_array(masses, focal_sets, name=name)
     rows = values.reshape(-1, len(focal_sets))
     tolerance = _SUM_TOLERANCE[rows.dtype.itemsize]
-    ones = np.ones(len(focal_sets), dtype=rows.dtype)
+    unit_weights = np.ones(len(focal_sets), dtype=rows.dtype)
     for block in row_blocks(len(rows)):
         part = rows[block]
         with np.errstate(invalid="ignore"):
-            deviations = np.abs(part @ ones - 1)
-        # NaN fails every comparison, so the test is for what is right.
+            deviations = np.abs(part @ unit_weights - 1)
+        # NaN fails comparisons, so the condition is that of valid rows.
         if not (part.min() >= 0 and deviations.max() <= tolerance):
-            fine = (part.min(axis=1) >= 0) & (deviations <= tolerance)
-            _explain(rows, block.start + int(np.argmin(fine)), focal_sets, name)
+            is_valid = (part.min(axis=1) >= 0) & (deviations <= tolerance)
+            _raise_for_row(rows, block.start + int(np.argmin(is_valid)), focal_sets, name)
     return values
 
 
 def as_mass_array(masses: npt.ArrayLike, focal_sets: FocalSets, *, name: str = "masses") -> FloatArray:
-    """Return `masses` as a float32 or float64 array of the right width, without looking at the values."""
+    """Return masses as a float32 or float64 array with the right number of columns; values are not checked."""
     if not isinstance(focal_sets, FocalSets):
         raise TypeError(
             f"focal_sets must be a FocalSets, got {type(focal_sets).__name__}; "
-            "write for example FocalSets.full(3)."
+            "use, for example, FocalSets.full(3)."
         )
     try:
         values = masses if isinstance(masses, np.memmap) else np.asarray(masses)
@@ -74,19 +74,19 @@ def as_mass_array(masses: npt.ArrayLike, focal_sets: FocalSets, *, name: str = "
         columns = 1 if values.ndim == 0 else values.shape[-1]
         raise ValueError(
             f"{name} must have one column for each of the {len(focal_sets)} focal sets, the empty set first, "
-            f"but has {columns}. If your columns follow a list of sets of your own, use `evlearn.belief.arrange`."
+            f"but has {columns}. For another list of sets, use `evlearn.belief.reorder_masses`."
         )
     return values
 
 
-def _explain(rows: FloatArray, row: int, focal_sets: FocalSets, name: str) -> NoReturn:
+def _raise_for_row(rows: FloatArray, row: int, focal_sets: FocalSets, name: str) -> NoReturn:
     values = rows[row]
     unusable = np.flatnonzero(~np.isfinite(values))
     if len(unusable):
         raise ValueError(
             f"{name} has {values[unusable[0]]} at row {row}, column {unusable[0]} "
             f"(the set {focal_sets.labels[unusable[0]]}). Every mass must be a finite number: "
-            "drop such rows or fix what computed them."
+            "remove such rows, or fix their computation."
         )
     lowest = int(values.argmin())
     if values[lowest] < 0:

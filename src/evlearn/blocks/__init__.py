@@ -1,11 +1,10 @@
-"""Where rows come from, and where results go: arrays, frames, files, Dask collections, in blocks.
+"""Rows in blocks, from arrays, frames, files and Dask collections, and targets for results.
 
-Estimators of the prototype family take all of these as ``X``; `open_rows` is for opening data once and using them
-several times, or for choosing the folder of temporary files.
+Estimators of the prototype family accept all of these as ``X``. Use `evlearn.open_dataset` to read the same data
+several times, or to choose the folder of temporary files.
 """
 
-from evlearn.blocks.open import open_rows
-from evlearn.blocks.rows import ArrayRows, Rows
-from evlearn.blocks.through import fit_scaler
+from evlearn.blocks.dataset import ArrayDataset, RowDataset
+from evlearn.blocks.open import open_dataset
 
-__all__ = ["ArrayRows", "Rows", "fit_scaler", "open_rows"]
+__all__ = ["ArrayDataset", "RowDataset", "open_dataset"]

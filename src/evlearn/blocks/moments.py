@@ -1,4 +1,4 @@
-"""Sums of rows and of their squares, from which means and deviations are made, in one pass over blocks."""
+"""Means and variances of features in a single pass over blocks."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,14 +10,14 @@ from evlearn.utils.typing import FloatArray
 
 @dataclass(frozen=True)
 class Moments:
-    """How many rows there are, and sums over them. Moments of two blocks add up.
+    """Number of rows, and sums over them. Moments of two blocks can be added.
 
     Attributes
     ----------
     count : int
-        The number of rows.
+        Number of rows.
     sums, squares : ndarray of shape (n_features,)
-        Sums of differences from a point, and of their squares.
+        Sums of differences from a reference point, and of their squares.
     """
 
     count: int
@@ -29,33 +29,33 @@ class Moments:
 
     @property
     def mean(self) -> FloatArray:
-        """The mean, from the point."""
+        """Mean, relative to the reference point."""
         return self.sums / self.count
 
     @property
     def variance(self) -> FloatArray:
-        """The variance."""
+        """Variance."""
         return np.maximum(self.squares / self.count - self.mean**2, 0)
 
 
 class MomentsFrom:
-    """From a block of rows to its moments.
+    """Function that returns the moments of a block of rows.
 
     Parameters
     ----------
     point : ndarray of shape (n_features,)
-        A point amid the data, so that squares of large numbers lose no digits.
+        Reference point near the data, so that squares of large numbers do not lose digits.
     limit : float, default=inf
-        Rows that are farther from the point than this in a feature do not count.
+        Rows that are farther from the point than this in a feature are ignored.
     """
 
     def __init__(self, point: FloatArray, limit: float = np.inf) -> None:
         self._point, self._limit = point, limit
 
     def __call__(self, rows: Any, weights: Any = None) -> Moments:
-        """The moments of a block."""
+        """Return the moments of a block."""
         with np.errstate(over="ignore"):
-            apart = np.asarray(rows, dtype=np.float64) - self._point
-            near = np.abs(apart).max(axis=1) <= self._limit
-        apart = apart if near.all() else apart[near]
-        return Moments(len(apart), apart.sum(axis=0), (apart**2).sum(axis=0))
+            differences = np.asarray(rows, dtype=np.float64) - self._point
+            is_close = np.abs(differences).max(axis=1) <= self._limit
+        differences = differences if is_close.all() else differences[is_close]
+        return Moments(len(differences), differences.sum(axis=0), (differences**2).sum(axis=0))

@@ -1,4 +1,4 @@
-"""Matrices in files that every process can open by name."""
+"""Matrices in temporary files that every process can open by name."""
 
 import errno
 import os
@@ -16,26 +16,26 @@ from typing import Any
 import numpy as np
 
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.leftovers import hold, let_go, remove, sweep
+from evlearn.utils.leftovers import lock, remove, remove_leftovers, unlock
 
-#: Names of temporary files: the identity of the content, if it is known, and a random part.
+#: File names of temporary files: the identity of the content, if known, and a random part.
 _NAME = re.compile(r"\.evlearn-(?:([0-9a-f]{16})-)?[0-9a-f]{16}\.rows")
 
 
 @dataclass(frozen=True)
 class MappedFile:
-    """A matrix in a file, row after row.
+    """Matrix in a file, in row-major order.
 
     Attributes
     ----------
     path : str
-        The file.
+        Path of the file.
     dtype : str
-        The type of its numbers.
+        Type of the numbers.
     shape : tuple of int
-        Rows and columns.
+        Numbers of rows and columns.
     offset : int, default=0
-        The bytes before the first row.
+        Number of bytes before the first row.
     """
 
     path: str
@@ -43,18 +43,18 @@ class MappedFile:
     shape: tuple[int, int]
     offset: int = 0
 
-    def read(self, start: int, stop: int) -> Any:
-        """Rows from `start` to `stop`, mapped for as long as the result lives."""
-        # A map of its own for each block: what has been read does not stay in the memory of a worker.
+    def read_rows(self, start: int, stop: int) -> Any:
+        """Return the rows from `start` to `stop`, mapped during the lifetime of the result."""
+        # A separate map for each block, so that pages of earlier blocks do not stay in the memory of a worker.
         shape = (stop - start, self.shape[1])
         if 0 in shape:
             return np.empty(shape, self.dtype)
-        where = self.offset + start * self._row_bytes
-        return np.memmap(self.path, dtype=self.dtype, mode="r", offset=where, shape=shape)
+        offset = self.offset + start * self._row_bytes
+        return np.memmap(self.path, dtype=self.dtype, mode="r", offset=offset, shape=shape)
 
     def write(self, start: int, rows: Any) -> None:
-        """Write rows at their place."""
-        # Written and not mapped: a full disk is an error here, and would be the end of the process there.
+        """Write rows from row `start` on."""
+        # Without a map: a full disk is an exception here, but would kill the process there.
         with open(self.path, "r+b") as file:
             file.seek(self.offset + start * self._row_bytes)
             file.write(np.ascontiguousarray(rows, dtype=self.dtype).data)
@@ -65,82 +65,82 @@ class MappedFile:
 
 
 class Scratch:
-    """A temporary file that goes when its owner does, or when the next is made after its owner was killed.
+    """Temporary file, removed with its owner; leftovers of killed owners are removed when the next one is created.
 
     Parameters
     ----------
     folder : str, path or None
-        Where the file is; None means the system's folder for temporary files.
+        Folder of the file; None for the system's folder for temporary files.
     n_bytes : int, default=0
-        How large it will be, if that is known.
+        Size of the file, if it is known.
     identity : str, default=""
-        What it will hold, if that is known. Who is to make a file that a killed process has made already takes
-        that one, and finds `whole` true.
+        Digest of the content, if it is known. If a killed process has left a complete file with this digest, it is
+        reused, and `is_complete` is true.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None, n_bytes: int = 0, identity: str = "") -> None:
         if folder is not None and not Path(folder).is_dir():
-            raise FileNotFoundError(f"folder {str(folder)!r} does not exist; make it first.")
+            raise FileNotFoundError(f"folder {str(folder)!r} does not exist; create it first.")
         self._folder, self._n_bytes = os.path.abspath(folder or tempfile.gettempdir()), n_bytes
-        left = self._left(identity) if identity else None
-        self.whole = left is not None
-        sweep(self._folder, _NAME)
-        if left is None:
+        leftover = self._find_leftover(identity) if identity else None
+        self.is_complete = leftover is not None
+        remove_leftovers(self._folder, _NAME)
+        if leftover is None:
             check_room(self._folder, n_bytes)
-        self.path = left or _make(self._folder, identity)
+        self.path = leftover or _make(self._folder, identity)
         self._finalizer = weakref.finalize(self, _remove, self.path, os.getpid())
 
     @contextmanager
     def filling(self) -> Iterator[None]:
-        """While the file is written: a disk that is full is an error that says so; and then it is whole."""
-        with telling(self._folder):
+        """Mark the file as complete at the end of the context, and explain errors of a full disk."""
+        with explain_full_disk(self._folder):
             yield
             if self._n_bytes:
-                # One byte more than the rows have, which no file has that is not whole.
+                # One byte more than the rows need, which marks the file as complete.
                 os.truncate(self.path, self._n_bytes + 1)
-        self.whole = True
+        self.is_complete = True
 
     def close(self) -> None:
-        """Remove the file now."""
+        """Remove the file."""
         self._finalizer()
 
-    def _left(self, identity: str) -> str | None:
+    def _find_leftover(self, identity: str) -> str | None:
         """Return the complete file that a killed process has left for this content, or None."""
         for name in os.listdir(self._folder):
             match = _NAME.fullmatch(name)
             if match is None or match[1] != identity:
                 continue
             path = os.path.join(self._folder, name)
-            if hold(path, surely=True):
+            if lock(path, strict=True):
                 if os.path.getsize(path) == self._n_bytes + 1:
                     return path
-                let_go(path)
+                unlock(path)
         return None
 
 
 def check_room(folder: str | os.PathLike[str], n_bytes: int) -> None:
-    """Raise unless a disk has so much room: before it is written, and not after hours."""
+    """Raise if a disk has too little space, before a file is written."""
     free = shutil.disk_usage(folder).free
     if n_bytes > free:
-        how = f"{n_bytes / 1e9:.3g} GB are needed, and {free / 1e9:.3g} GB are free"
-        raise OSError(errno.ENOSPC, _no_room(folder, how))
+        reason = f"{n_bytes / 1e9:.3g} GB are needed, and {free / 1e9:.3g} GB are free"
+        raise OSError(errno.ENOSPC, _full_disk_message(folder, reason))
 
 
 @contextmanager
-def telling(folder: str) -> Iterator[None]:
-    """Let a disk that is full be an error that names the folder, and says what to do."""
+def explain_full_disk(folder: str) -> Iterator[None]:
+    """Add the folder and a remedy to errors of a full disk."""
     try:
         yield
     except OSError as error:
         if error.errno != errno.ENOSPC or folder in str(error):
             raise
-        raise OSError(errno.ENOSPC, _no_room(folder, "it is full")) from error
+        raise OSError(errno.ENOSPC, _full_disk_message(folder, "it is full")) from error
 
 
-def _no_room(folder: str | os.PathLike[str], how: str) -> str:
+def _full_disk_message(folder: str | os.PathLike[str], reason: str) -> str:
     return (
-        f"the folder {os.fspath(folder)} has no room for a temporary copy of X ({how}). Make room, or name "
-        "another folder: open_rows(X, folder=...)"
+        f"the folder {os.fspath(folder)} has no space for a temporary copy of X ({reason}). Free some space, or "
+        "choose another folder: open_dataset(X, folder=...)"
     )
 
 
@@ -150,9 +150,9 @@ def spill(array: Any, folder: str | os.PathLike[str] | None) -> tuple[Scratch, M
     Returns
     -------
     Scratch
-        The temporary file.
+        Temporary file.
     MappedFile
-        The matrix in it.
+        Matrix in the file.
     """
     scratch = Scratch(folder, array.nbytes)
     with scratch.filling(), open(scratch.path, "wb") as file:
@@ -169,11 +169,11 @@ def _make(folder: str, identity: str) -> str:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
             continue
-        if hold(path):  # or somebody has swept it already
+        if lock(path):  # another process may have removed an unlocked file
             return path
 
 
 def _remove(path: str, owner: int) -> None:
-    # A process that was forked inherits the finalizer, but not the file.
+    # A forked process inherits the finalizer, but does not own the file.
     if os.getpid() == owner:
         remove(path)

@@ -1,23 +1,23 @@
-"""Sparse features: rows that know how many they are, as arrays do, and are never made dense as a whole."""
+"""Sparse features, read in blocks and never converted to dense arrays as a whole."""
 
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from evlearn.blocks.rows import ArrayRows
+from evlearn.blocks.dataset import ArrayDataset
 from evlearn.utils.chunks import task_slices
 from evlearn.utils.reading import Numbers
 from evlearn.utils.typing import FloatArray, IntArray
 
 
 class SparseBlock:
-    """Rows of a sparse matrix, with the length and the indices of an array.
+    """Rows of a sparse matrix, with the length and the indexing of an array.
 
     Parameters
     ----------
     matrix : sparse matrix
-        The rows.
+        Rows of the block.
     """
 
     ndim = 2
@@ -35,12 +35,12 @@ class SparseBlock:
 
     @property
     def squares(self) -> FloatArray:
-        """The squared length of each row, in double precision."""
+        """Squared norm of each row, in double precision."""
         return np.asarray(self.matrix.multiply(self.matrix).sum(axis=1, dtype=np.float64)).ravel()
 
 
 def with_length(numbers: Numbers) -> Numbers:
-    """Numbers whose data know their length, also where they are sparse."""
+    """Wrap sparse data in a `SparseBlock`, which has a length."""
     return Numbers(SparseBlock(numbers.data), False) if issparse(numbers.data) else numbers  # type: ignore[arg-type]
 
 
@@ -48,22 +48,22 @@ def with_length(numbers: Numbers) -> Numbers:
 Features: TypeAlias = FloatArray | SparseBlock
 
 
-class SparseRows(ArrayRows):
+class SparseDataset(ArrayDataset):
     """Sparse rows in blocks.
 
     Parameters
     ----------
     source : SparseBlock
-        The rows.
+        Rows of the dataset.
     """
 
     def __init__(self, source: SparseBlock) -> None:
         super().__init__(source)  # type: ignore[arg-type]
 
     def take(self, indices: IntArray) -> SparseBlock:
-        """Some rows, as they are."""
-        found: SparseBlock = self._source[indices]  # type: ignore[index, assignment]
-        return found
+        """Return selected rows, as a sparse block."""
+        rows: SparseBlock = self._source[indices]  # type: ignore[index, assignment]
+        return rows
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__.copy()

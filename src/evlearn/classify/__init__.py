@@ -1,4 +1,4 @@
-"""Evidential classifiers: what is known about the class of a sample, ignorance included."""
+"""Evidential classifiers, which predict mass functions on sets of classes."""
 
 from evlearn.classify.annotations import Annotations
 from evlearn.classify.forest import EvidentialForestClassifier, masses_from_forest
@@ -6,7 +6,7 @@ from evlearn.classify.fusion import FusionClassifier
 from evlearn.classify.knn import EvidentialKNNClassifier
 from evlearn.classify.neural import EvidentialNeuralClassifier
 from evlearn.classify.rbf import EvidentialRBFClassifier
-from evlearn.classify.weights_of_evidence import LayerEvidence, evidence_from_weights, masses_from_linear
+from evlearn.classify.weights_of_evidence import masses_from_linear
 
 __all__ = [
     "Annotations",
@@ -15,8 +15,6 @@ __all__ = [
     "EvidentialNeuralClassifier",
     "EvidentialRBFClassifier",
     "FusionClassifier",
-    "LayerEvidence",
-    "evidence_from_weights",
     "masses_from_forest",
     "masses_from_linear",
 ]

@@ -1,4 +1,4 @@
-"""What all evidential classifiers share: predictions as views of mass functions, and decisions from them."""
+"""Base class of evidential classifiers: predictions and decisions from mass functions."""
 
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
@@ -25,10 +25,11 @@ from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.reading import Numbers, read_numbers
+from evlearn.utils.switches import Switchable
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_choice
 
-#: The square of a number beyond this overflows.
+#: Largest absolute value of features; squares of larger values would overflow.
 LARGEST = 1e150
 _SET_RULES: dict[str, Callable[[FloatArray, FocalSets], BoolArray]] = {
     "interval_dominance": belief.interval_dominance,
@@ -44,13 +45,13 @@ class Training(NamedTuple):
     Attributes
     ----------
     data : ndarray of shape (n_rows, n_features) or SparseBlock
-        The samples, with missing values filled in: one with a weight of 2 has 2 completions.
+        Samples, with imputed missing values: a sample with weight 2 has 2 completions.
     labels : Labels
-        Their labels.
+        Labels of the rows.
     weights : ndarray of shape (n_rows,) or None
-        Their weights; None if all of them are 1.
+        Weights of the rows; None if all of them are 1.
     places : ndarray of int of shape (n_rows,) or None
-        The numbers of the samples in X, in ascending order; None if the rows are all samples, each of them once.
+        Numbers of the samples in X, in ascending order; None if the rows are all samples, each of them once.
     """
 
     data: Any
@@ -59,8 +60,8 @@ class Training(NamedTuple):
     places: IntArray | None
 
 
-class EvidentialClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
-    """Base class: an estimator says `_masses` of rows, and all predictions follow from them."""
+class EvidentialClassifier(Switchable, ClassifierMixin, CallbackSupportMixin, BaseEstimator):
+    """Base class with predictions from the mass functions that an estimator computes by `_masses`."""
 
     _gaps: Gaps | None
 
@@ -68,53 +69,54 @@ class EvidentialClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator)
     focal_sets_: FocalSets
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
-        """The mass functions of samples: what is known about their classes.
+        """Predict the mass functions of samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples.
+            Samples.
 
         Returns
         -------
         CredalPartition
-            A mass function for each sample. Mass on one class supports it, mass on several says that one of them
-            is right, and mass on all classes says nothing: it is large for samples unlike all training samples.
+            Mass function of each sample. Mass on a single class supports it, mass on several classes means that
+            one of them is right, and mass on all classes means ignorance: it is large far from all training
+            samples.
         """
         check_is_fitted(self)
-        numbers = self._read(X, reset=False)
+        numbers = self._read_features(X, reset=False)
         with one_blas_thread():
-            found = partition_with_gaps(numbers, self._assign, self.focal_sets_, self._known_gaps)
-        return with_names_of(X, of_classes(found))
+            partition = partition_with_gaps(numbers, self._assign, self.focal_sets_, self._known_gaps)
+        return with_names_of(X, of_classes(partition))
 
     def predict(self, X: ArrayLike) -> npt.NDArray[Any]:
-        """The most plausible class of each sample.
+        """Predict the most plausible class of each sample.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples.
+            Samples.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Classes, as they were called in the labels.
+            Classes, with the names of the labels.
         """
-        probabilities = self.predict_proba(X)  # it says so if there was no fit
+        probabilities = self.predict_proba(X)  # raises an error before fit
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probabilities of the classes, proportional to their plausibilities.
+        """Predict probabilities of the classes, proportional to their plausibilities.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples.
+            Samples.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Probabilities, in the order of `classes_`; equal ones where nothing is known.
+            Probabilities, in the order of `classes_`; equal without any evidence.
         """
         return self.predict_mass(X).to_fuzzy()
 
@@ -125,23 +127,23 @@ class EvidentialClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator)
         rule: Literal["verdict", "interval_dominance", "maximality", "u65", "u80"] = "verdict",
         level: float = SURE_LEVEL,
     ) -> BoolArray:
-        """The classes that each sample may belong to.
+        """Predict the set of classes that each sample may belong to.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples.
+            Samples.
         rule : {"verdict", "interval_dominance", "maximality", "u65", "u80"}, default="verdict"
-            Use the verdict that summaries and tables show, see `evlearn.CredalPartition.verdict`; keep the
-            classes that no other dominates, in either sense; or choose the set with the largest expected utility,
-            where a right set of two classes is worth 0.65 or 0.8 of a right class.
+            Verdict of summaries and tables, see `evlearn.CredalPartition.verdict`; classes that no other class
+            dominates, in either sense; or the set with the largest expected utility, where a right set of 2
+            classes has a utility of 0.65 or 0.8, relative to a right class.
         level : float, default=0.6
-            For "verdict": the belief that the candidates of a sample must have together.
+            For "verdict": minimum belief in the set of candidates.
 
         Returns
         -------
         ndarray of bool of shape (n_samples, n_classes)
-            Whether the class is a candidate.
+            True for candidate classes.
         """
         check_choice("rule", rule, ("verdict", *_SET_RULES))
         partition = self.predict_mass(X)
@@ -150,21 +152,21 @@ class EvidentialClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator)
         return _SET_RULES[rule](partition.masses, partition.focal_sets)
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The share of samples whose most plausible class is right.
+        """Return the accuracy of the most plausible classes.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples.
+            Samples.
         y : array-like of shape (n_samples,)
             Their classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each sample counts.
+            Weight of each sample.
 
         Returns
         -------
         float
-            The accuracy.
+            Accuracy.
         """
         return float(super().score(X, y, sample_weight))
 
@@ -179,32 +181,31 @@ class EvidentialClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator)
         rejected_label: object = "refused",
         unknown_label: object = "unknown",
     ) -> npt.NDArray[Any]:
-        """The decision with the smallest expected loss, where a wrong class costs 1.
+        """Return the decisions with the smallest expected loss, where a wrong class costs 1.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples.
+            Samples.
         rejection_cost : float, default=None
-            The loss of refusing to decide; None does not allow it.
+            Loss of a rejection; None excludes rejections.
         unknown_cost : float, default=None
-            The loss of saying "a class that is not among the known ones" of a sample of a known class; None does
-            not allow it.
+            Loss of the decision "unknown class" for a sample of a known class; None excludes this decision.
         criterion : {"pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"}, default="pignistic"
-            How mass on several classes is weighed, see `evlearn.belief.expected_loss`.
+            Treatment of mass on several classes, see `evlearn.belief.expected_loss`.
         rho : float, default=0.5
-            The optimism of "hurwicz", between 0 and 1.
+            Optimism of "hurwicz", between 0 and 1.
 
         rejected_label : object, default="refused"
-            What is answered where the decision is refused. No class may be called so.
+            Label of rejections; it must differ from all classes.
         unknown_label : object, default="unknown"
-            What is answered for a class that is not among the known ones. No class may be called so.
+            Label of unknown classes; it must differ from all classes.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Classes, as they were called in the labels, and `rejected_label` and `unknown_label` where they are
-            allowed; an array of objects, if these are of different types, such as numbers and text.
+            Classes, with the names of the labels, and `rejected_label` and `unknown_label`, if permitted; an array
+            of objects if these have different types, such as numbers and text.
         """
         return decide(
             self,
@@ -219,12 +220,12 @@ class EvidentialClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator)
 
     @property
     def _takes_sparse(self) -> bool:
-        """Whether features may be sparse."""
+        """True if features may be sparse."""
         return False
 
     @property
     def _takes_gaps(self) -> bool:
-        """Whether missing values are doubt, and not refused."""
+        """True if missing values are accepted."""
         return False
 
     def __sklearn_tags__(self) -> Any:
@@ -234,37 +235,37 @@ class EvidentialClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator)
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        # Not n_features_in_, which is set before anything is learned.
+        # n_features_in_ is set before the fit is complete.
         return "focal_sets_" in self.__dict__
 
     def _assign(self, data: Any) -> FloatArray:
-        """The masses of complete samples, some at a time."""
+        """Return the masses of complete samples, computed in blocks."""
         return np.concatenate([self._masses(data[rows]) for rows in row_blocks(len(data))])
 
     def _masses(self, rows: FloatArray) -> FloatArray:
-        """The masses of some rows, on `focal_sets_`."""
+        """Return the masses of rows, on `focal_sets_`."""
         raise NotImplementedError
 
-    def _read(self, X: Any, *, reset: bool) -> Numbers:
+    def _read_features(self, X: Any, *, reset: bool) -> Numbers:
         accept = "csr" if self._takes_sparse else False
         options = {"dtype": np.float64, "order": "C", "accept_sparse": accept}
         numbers = with_length(read_numbers(self, X, reset=reset, takes_gaps=self._takes_gaps, **options))
         data: Any = numbers.data
         values = data.matrix.data if isinstance(data, SparseBlock) else data
         if np.fmax.reduce(np.abs(values), axis=None, initial=0) > LARGEST:
-            raise ValueError(f"X has values beyond {LARGEST:g}, whose squares overflow; divide it by a constant.")
+            raise ValueError(f"X has values beyond {LARGEST:g}, whose squares overflow; divide X by a constant.")
         return numbers
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any = None) -> "Training":
         """Return the training samples of positive weight, complete, with their labels and weights."""
         name = type(self).__name__
-        numbers = self._read(X, reset=True)
+        numbers = self._read_features(X, reset=True)
         data: Any = numbers.data
         check_same_samples(y, X)
         labels = read_labels(y, data, name)
         self.classes_ = labels.classes
         weights = check_weights(sample_weight, data)
-        is_square = get_tags(self).input_tags.pairwise  # columns are samples too
+        is_square = get_tags(self).input_tags.pairwise  # columns are samples, too
         places = None if weights is None or is_square or weights.all() else np.flatnonzero(weights)
         if places is not None:
             assert weights is not None
@@ -272,24 +273,24 @@ class EvidentialClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator)
             numbers = Numbers(data, numbers.has_gaps)
         training = Training(data, labels, weights, places)
         if self._takes_gaps and not isinstance(data, SparseBlock):
-            return self._without_gaps(numbers, training)
+            return self._fill_gaps(numbers, training)
         return training
 
     # Missing values
 
-    def _without_gaps(self, numbers: Numbers, training: Training) -> Training:
-        """Return complete samples, and keep what is learned about missing values."""
+    def _fill_gaps(self, numbers: Numbers, training: Training) -> Training:
+        """Return complete samples, and store the model of missing values."""
         data, labels, weights, places = training
         classes = labels.plausibilities()
-        # With classes as features that are there, completions of training samples are like others of their class.
-        known, n_features = np.hstack([data, classes]), data.shape[1]
-        gaps = Gaps.learn(known, classes.shape[1], classes.argmax(axis=1), weights)
+        # Classes are included as observed features, so that completions of samples are typical of their class.
+        features, n_features = np.hstack([data, classes]), data.shape[1]
+        gaps = Gaps.learn(features, classes.shape[1], classes.argmax(axis=1), weights)
         self._gaps = gaps.of_features(slice(n_features))
         if not numbers.has_gaps:
             return training
         if weights is None:
-            return training._replace(data=np.ascontiguousarray(gaps.fill(known)[:, :n_features]))
-        filled = gaps.fill_weighted(known, weights)
+            return training._replace(data=np.ascontiguousarray(gaps.fill(features)[:, :n_features]))
+        filled = gaps.fill_weighted(features, weights)
         rows = filled.places if places is None else places[filled.places]
         complete = np.ascontiguousarray(filled.data[:, :n_features])
         return Training(complete, labels.take(filled.places), filled.weights, rows)

@@ -1,4 +1,4 @@
-"""What is known about the classes of training samples: labels, or doubtful labels."""
+"""Crisp and soft labels of training samples."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,11 +22,11 @@ class Labels:
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
-        The classes.
+        Classes.
     codes : ndarray of int of shape (n_samples,) or None
-        The number of each sample's class; None for soft labels.
+        Class number of each sample; None for soft labels.
     partition : CredalPartition or None
-        A mass function for each sample, with nothing on the empty set; None for crisp labels.
+        Mass functions of the samples, without mass on the empty set; None for crisp labels.
     """
 
     classes: npt.NDArray[Any]
@@ -35,8 +35,8 @@ class Labels:
 
     @property
     def names(self) -> list[str]:
-        """What the classes are called in focal sets."""
-        return [str(one) for one in self.classes]
+        """Names of the classes in focal sets."""
+        return [str(name) for name in self.classes]
 
     def take(self, rows: BoolArray | IntArray) -> "Labels":
         """Return the labels of some samples."""
@@ -46,27 +46,27 @@ class Labels:
         return Labels(self.classes, None, self.partition[rows])
 
     def plausibilities(self) -> FloatArray:
-        """How plausible each class is for each sample, of shape (n_samples, n_classes)."""
+        """Return the plausibilities of classes, of shape (n_samples, n_classes)."""
         if self.partition is None:
             return np.asarray(np.eye(len(self.classes))[self.codes])
         return contour(self.partition.masses, self.partition.focal_sets)
 
     def targets(self, share: float) -> FloatArray:
-        """What a classifier should say about each class of each sample."""
+        """Return the targets of a classifier, of shape (n_samples, n_classes)."""
         if self.partition is None or share == 1:
             return self.plausibilities()
         return pignistic(self.partition.masses, self.partition.focal_sets)
 
 
 def read_labels(y: Any, X: npt.NDArray[Any], name: str) -> Labels:
-    """The labels a user gave."""
+    """Convert y to labels."""
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     if not isinstance(y, CredalPartition):
-        given = np.asarray(y)
-        if given.ndim != 2 or given.shape[1] < 2:
+        values = np.asarray(y)
+        if values.ndim != 2 or values.shape[1] < 2:
             return _read_crisp(y, X, name)
-        y = _from_plausibilities(given)
+        y = _from_plausibilities(values)
     if y.n_samples != len(X):
         raise ValueError(f"y has labels of {y.n_samples} samples, but X has {len(X)} rows.")
     focal_sets = y.focal_sets.with_omega()
@@ -79,20 +79,20 @@ def read_labels(y: Any, X: npt.NDArray[Any], name: str) -> Labels:
 
 
 def check_same_samples(y: Any, X: Any) -> None:
-    """Raise if labels have names, and they are not those of the rows of a frame."""
+    """Raise if labels have sample names that differ from those of the rows of a frame."""
     names = y.sample_index if isinstance(y, CredalPartition) else None
     index = getattr(X, "index", None) if hasattr(X, "iloc") else None
     if names is None or index is None or len(names) != len(index):
         return
     if list(map(str, names)) != list(map(str, index)):
         raise ValueError(
-            "y is about other samples than X, or in another order, by its sample_names and the index of X. "
-            "Annotations.to_partition(samples=X.index) puts answers in order."
+            "y has other samples than X, or another order, by its sample_names and the index of X. "
+            "Annotations.to_partition(samples=X.index) sorts answers."
         )
 
 
 def read_share(loss_lambda: Any, n_classes: int) -> float:
-    """The share of the mass on the frame that the loss counts for each class."""
+    """Return the share of the mass on the frame that counts for each class in the loss."""
     if isinstance(loss_lambda, str):
         if loss_lambda != "pignistic":
             raise ValueError(
@@ -105,33 +105,33 @@ def read_share(loss_lambda: Any, n_classes: int) -> float:
 
 
 def _read_crisp(y: Any, X: npt.NDArray[Any], name: str) -> Labels:
-    given = column_or_1d(y, warn=True)
-    if given.dtype.kind == "f":
-        assert_all_finite(given, input_name="y")
-    check_classification_targets(given)
-    check_consistent_length(X, given)
-    classes, codes = np.unique(given, return_inverse=True)
+    values = column_or_1d(y, warn=True)
+    if values.dtype.kind == "f":
+        assert_all_finite(values, input_name="y")
+    check_classification_targets(values)
+    check_consistent_length(X, values)
+    classes, codes = np.unique(values, return_inverse=True)
     _check_classes(len(classes), name)
     return Labels(classes, codes.astype(np.intp, copy=False))
 
 
-def _from_plausibilities(given: npt.NDArray[Any]) -> CredalPartition:
-    values = given.astype(np.float64)
+def _from_plausibilities(plausibilities: npt.NDArray[Any]) -> CredalPartition:
+    values = plausibilities.astype(np.float64)
     assert_all_finite(values, input_name="y")
     if values.min() < 0 or values.max() > 1 or (values.max(axis=1) < 1 - 1e-9).any():
         raise ValueError(
-            "y with several columns must hold the plausibility of each class, between 0 and 1 with a 1 in every "
-            f"row; its values lie between {values.min():g} and {values.max():g}, and the smallest maximum of a "
-            f"row is {values.max(axis=1).min():g}. For probabilities, give CredalPartition.from_fuzzy(y)."
+            "y with several columns must contain plausibilities of classes, between 0 and 1 with a 1 in every "
+            f"row; its values are between {values.min():g} and {values.max():g}, and the smallest maximum of a "
+            f"row is {values.max(axis=1).min():g}. For probabilities, pass CredalPartition.from_fuzzy(y)."
         )
     return CredalPartition.from_possibilistic(values)
 
 
 def _check_classes(n_classes: int, name: str) -> None:
     if n_classes < 2:
-        raise ValueError(f"{name} needs labels of at least two classes, but y has {n_classes} class.")
+        raise ValueError(f"{name} requires labels of at least 2 classes, but y has {n_classes} class.")
 
 
 def singletons_and_frame(labels: Labels) -> FocalSets:
-    """The sets that carry the masses of a classifier that learns from crisp labels."""
+    """Return the focal sets of a classifier with crisp labels."""
     return FocalSets.simple(labels.names)

@@ -1,4 +1,4 @@
-"""What training samples say of each other, each left out once: so scales are learned, and the rest is chosen."""
+"""Leave-one-out estimation of the scales of neighbors, and choice of their number and alpha."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,30 +10,30 @@ import numpy.typing as npt
 from evlearn.belief import contour
 from evlearn.classify.neighbor_evidence import Evidence
 from evlearn.utils.convergence import Trace
-from evlearn.utils.lbfgs import lower_by_lbfgs
+from evlearn.utils.lbfgs import minimize_lbfgs
 from evlearn.utils.progress import Count
 from evlearn.utils.typing import FloatArray, IntArray
 
 _GRADIENT = 1e-9
-_ASKED = 1000  # samples by which settings are compared
-_LEAST = 1e-12
+_N_COMPARED = 1000  # samples to compare settings
+_TINY = 1e-12
 
 
 class Neighborhoods(NamedTuple):
-    """The nearest others of samples, squared distances, and how often they count; None is once."""
+    """Nearest other samples, squared distances and weights; None means weights of 1."""
 
     neighbors: npt.NDArray[np.int32]
     squares: FloatArray
     counts: FloatArray | None
 
     def of(self, rows: IntArray) -> "Neighborhoods":
-        """Those of some samples."""
+        """Return the neighborhoods of some samples."""
         counts = None if self.counts is None else self.counts[rows]
         return Neighborhoods(self.neighbors[rows], self.squares[rows], counts)
 
 
 class Setting(NamedTuple):
-    """How many neighbours speak, and how much one at distance zero says."""
+    """Number of neighbors, and the mass of a neighbor at distance 0."""
 
     n_neighbors: int
     alpha: float
@@ -41,26 +41,26 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Training samples that ask the others.
+    """Leave-one-out problem of training samples.
 
     Attributes
     ----------
     evidence : Evidence
-        What neighbours say.
+        Evidence of neighbors.
     nearest : callable
-        From a number of neighbours to `Neighborhoods`.
+        Function of the number of neighbors that returns `Neighborhoods`.
     targets : ndarray of shape (n_samples, n_classes)
-        What should be said of the classes.
+        Targets of the classes.
     truth : ndarray of shape (n_samples, n_classes)
-        The probabilities of the classes by the labels.
+        Probabilities of the classes by the labels.
     share : float
-        The share of the mass on the frame that counts for each class.
+        Share of the mass on the frame that counts for each class.
     importance : ndarray of shape (n_samples,) or None
-        How much the error of each sample counts; None is once.
+        Weight of the error of each sample; None means weights of 1.
     start : ndarray of shape (n_scales,)
-        The scales to begin with.
+        Initial scales.
     floor : ndarray of shape (n_scales,)
-        The smallest factors of these.
+        Minimum factors of the initial scales.
     """
 
     evidence: Evidence
@@ -73,41 +73,52 @@ class LeaveOneOut:
     floor: FloatArray
 
     def choose(self, settings: Sequence[Setting], *, optimize: bool, **limits: Any) -> Setting:
-        """The setting with the smallest log-loss."""
-        rows = np.unique(np.linspace(0, len(self.truth) - 1, _ASKED).astype(np.intp))
+        """Return the setting with the smallest log-loss."""
+        rows = np.unique(np.linspace(0, len(self.truth) - 1, _N_COMPARED).astype(np.intp))
 
-        tried = Count("search", "setting", len(settings))
+        progress = Count("search", "setting", len(settings))
 
         def log_loss(setting: Setting) -> float:
-            near = self.nearest(setting.n_neighbors).of(rows)
-            scales = self._learn(setting, near, rows, optimize=optimize, **limits).state * self.start
-            masses = self.evidence.masses(near.neighbors, near.squares, scales, setting.alpha, near.counts)
-            said = contour(masses, self.evidence.focal_sets)
-            right = (said * self.truth[rows]).sum(axis=1) / said.sum(axis=1)
+            neighborhoods = self.nearest(setting.n_neighbors).of(rows)
+            scales = (
+                self._fit_factors(setting, neighborhoods, rows, optimize=optimize, **limits).state * self.start
+            )
+            masses = self.evidence.masses(
+                neighborhoods.neighbors, neighborhoods.squares, scales, setting.alpha, neighborhoods.counts
+            )
+            plausibilities = contour(masses, self.evidence.focal_sets)
+            likelihoods = (plausibilities * self.truth[rows]).sum(axis=1) / plausibilities.sum(axis=1)
             weights = None if self.importance is None else self.importance[rows]
-            tried.add(1)
-            return -float(np.average(np.log(np.maximum(right, _LEAST)), weights=weights))
+            progress.add(1)
+            return -float(np.average(np.log(np.maximum(likelihoods, _TINY)), weights=weights))
 
         return min(settings, key=log_loss)
 
-    def learn(self, setting: Setting, *, optimize: bool, **limits: Any) -> Trace[FloatArray]:
-        """The factors by which the scales change from the start, which do not depend on units."""
+    def fit(self, setting: Setting, *, optimize: bool, **limits: Any) -> Trace[FloatArray]:
+        """Fit the factors of the initial scales, which do not depend on units."""
         rows = np.arange(len(self.truth))
-        return self._learn(setting, self.nearest(setting.n_neighbors), rows, optimize=optimize, **limits)
+        return self._fit_factors(setting, self.nearest(setting.n_neighbors), rows, optimize=optimize, **limits)
 
-    def _learn(
-        self, setting: Setting, near: Neighborhoods, rows: IntArray, *, optimize: bool, **limits: Any
+    def _fit_factors(
+        self, setting: Setting, neighborhoods: Neighborhoods, rows: IntArray, *, optimize: bool, **limits: Any
     ) -> Trace[FloatArray]:
         targets = self.targets[rows]
         importance = None if self.importance is None else self.importance[rows]
 
         def evaluate(factors: FloatArray) -> tuple[float, FloatArray]:
             scales = factors * self.start
-            told = (near.neighbors, near.squares, scales, setting.alpha, targets, self.share)
-            loss, slopes = self.evidence.loss(*told, near.counts, importance)
+            arguments = (
+                neighborhoods.neighbors,
+                neighborhoods.squares,
+                scales,
+                setting.alpha,
+                targets,
+                self.share,
+            )
+            loss, slopes = self.evidence.loss(*arguments, neighborhoods.counts, importance)
             return loss, slopes * self.start
 
-        ones = np.ones(len(self.start))
+        initial = np.ones(len(self.start))
         if not optimize:
-            return Trace(ones, [evaluate(ones)[0]], converged=True)
-        return lower_by_lbfgs(evaluate, ones, lower=self.floor, gradient_tol=_GRADIENT, **limits)
+            return Trace(initial, [evaluate(initial)[0]], converged=True)
+        return minimize_lbfgs(evaluate, initial, lower=self.floor, gradient_tol=_GRADIENT, **limits)

@@ -1,4 +1,4 @@
-"""Nearest neighbours by scikit-learn's search, for sparse rows and other metrics, and by given distances."""
+"""Nearest neighbors by scikit-learn's search, for sparse rows and other metrics, or by precomputed distances."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,14 +14,14 @@ from evlearn.utils.typing import FloatArray, Metric
 
 @dataclass(frozen=True)
 class MetricSearch:
-    """Samples, with the questions that `evlearn.classify.box_tree.BoxTree` answers for Euclidean distances.
+    """Neighbor search with the interface of `evlearn.classify.box_tree.BoxTree`, for any metric.
 
     Attributes
     ----------
     samples : SparseBlock or ndarray of shape (n_samples, n_features)
-        The samples.
+        Samples.
     metric : str or callable
-        Their distance.
+        Distance of samples.
     """
 
     samples: Any
@@ -30,27 +30,27 @@ class MetricSearch:
     def nearest_others(
         self, n_neighbors: int, *, n_jobs: int | None = None
     ) -> tuple[npt.NDArray[np.int32], FloatArray]:
-        """The nearest neighbours of each sample among the others, and squared distances."""
+        """Return the nearest other samples of each sample, and squared distances."""
         return self._nearest(None, n_neighbors, n_jobs)
 
     def nearest_of(
         self, rows: Any, n_neighbors: int, *, n_jobs: int | None = None
     ) -> tuple[npt.NDArray[np.int32], FloatArray]:
-        """The nearest samples of rows, and squared distances."""
+        """Return the nearest samples of rows, and squared distances."""
         if isinstance(self.samples, SparseBlock) and not isinstance(rows, SparseBlock):
             rows = SparseBlock(rows)
         return self._nearest(plain_rows(rows), n_neighbors, n_jobs)
 
     def _nearest(
-        self, asking: Any, n_neighbors: int, n_jobs: int | None
+        self, queries: Any, n_neighbors: int, n_jobs: int | None
     ) -> tuple[npt.NDArray[np.int32], FloatArray]:
         self._search.set_params(n_jobs=n_jobs)
-        distances, indices = self._search.kneighbors(asking, n_neighbors)
+        distances, indices = self._search.kneighbors(queries, n_neighbors)
         return indices.astype(np.int32), np.asarray(distances**2)
 
     @cached_property
     def _search(self) -> Any:
-        from sklearn.neighbors import NearestNeighbors  # here, because it takes long to import
+        from sklearn.neighbors import NearestNeighbors  # slow import
 
         algorithm = "brute" if isinstance(self.samples, SparseBlock) else "auto"
         search = NearestNeighbors(metric=self.metric, algorithm=algorithm)
@@ -58,7 +58,7 @@ class MetricSearch:
 
 
 def plain_rows(rows: Any) -> Any:
-    """Rows as all scikit-learn metrics take them: sparse ones with indices of 32 bits."""
+    """Convert rows for scikit-learn metrics: sparse rows have 32-bit indices."""
     if not isinstance(rows, SparseBlock):
         return rows
     matrix = rows.matrix
@@ -68,12 +68,12 @@ def plain_rows(rows: Any) -> Any:
 
 @dataclass(frozen=True)
 class GivenDistances:
-    """Distances between samples; those of new samples are given in their rows. Of equals the first are taken.
+    """Neighbor search by precomputed distances; ties are sorted by number. Rows of new samples contain distances.
 
     Attributes
     ----------
     distances : ndarray of shape (n_samples, n_samples) or None
-        Those of the samples; only a fit needs them.
+        Distances between the samples, which are required only for a fit.
     """
 
     distances: FloatArray | None
@@ -81,7 +81,7 @@ class GivenDistances:
     def nearest_others(
         self, n_neighbors: int, *, n_jobs: int | None = None
     ) -> tuple[npt.NDArray[np.int32], FloatArray]:
-        """The nearest neighbours of each sample among the others, and squared distances."""
+        """Return the nearest other samples of each sample, and squared distances."""
         others = np.array(self.distances)
         np.fill_diagonal(others, np.inf)
         return self.nearest_of(others, n_neighbors, n_jobs=n_jobs)
@@ -89,6 +89,6 @@ class GivenDistances:
     def nearest_of(
         self, rows: FloatArray, n_neighbors: int, *, n_jobs: int | None = None
     ) -> tuple[npt.NDArray[np.int32], FloatArray]:
-        """The nearest samples of rows, and squared distances."""
+        """Return the nearest samples of rows, and squared distances."""
         nearest = np.argsort(rows, axis=1, kind="stable")[:, :n_neighbors]
         return nearest.astype(np.int32), np.take_along_axis(rows, nearest, axis=1) ** 2

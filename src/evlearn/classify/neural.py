@@ -1,6 +1,7 @@
-"""EvidentialNeuralClassifier: prototypes that are pieces of evidence."""
+"""Evidential neural networks with prototypes as pieces of evidence."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -8,95 +9,84 @@ from numpy.typing import ArrayLike
 from scipy.special import logit
 
 from evlearn.classify.labels import Labels, read_share, singletons_and_frame
-from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centres_of, scales_of, shares_of
-from evlearn.classify.prototype_networks import MOST, ENNLoss, ENNParameters
+from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centers_of, scales_of, shares_of
+from evlearn.classify.prototype_networks import MAX_STRENGTH, ENNLoss, ENNParameters
 from evlearn.partition import CredalPartition
-from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import FloatArray, RandomSeed
-from evlearn.utils.validation import check_flag, check_integer, check_real
+from evlearn.utils.validation import check_integer, check_real
 
-_BLUR = 0.1
-#: What "auto" means: samples for a prototype, and prototypes of a class.
-_SAMPLES, _OF_CLASS = 10, (2, 10)
-_FIRM = 30.0  # logits beyond are one or nothing
+_INITIAL_SHARE = 0.1  # of other classes in a prototype
+#: Meaning of "auto": number of samples per prototype, and range of the number of prototypes per class.
+_SAMPLES_PER_PROTOTYPE, _PER_CLASS = 10, (2, 10)
+_MAX_LOGIT = 30.0
 
 
 class EvidentialNeuralClassifier(PrototypeClassifier):
-    r"""An evidential neural network: a few prototypes say what they know about the class of a sample.
+    r"""Evidential neural network with prototypes as pieces of evidence.
 
-    Each prototype supports classes, more so the nearer the sample is, and leaves the rest open. Dempster's rule
-    combines what they say, so that far from all prototypes nothing is known. Where prototypes are, what they say
-    and how far they see is learned from the data.
+    Each prototype is a mass function with mass on classes, which decreases with its distance, and on the set of
+    all classes. Dempster's rule combines these mass functions, so that samples far from all prototypes have mass
+    on all classes. The prototypes, their masses and their decay rates are learned from the data.
 
-    Data in which a few samples are a million times farther away than the others are refused: beside them, the
-    others could not be told apart.
+    Data in which a few samples are a million times farther away than the others are rejected, because the others
+    would be numerically equal.
 
     Parameters
     ----------
     n_prototypes : int or "auto", default="auto"
-        The number of prototypes of all classes together. "auto": one for 10 samples, from 2 to 10 for each class.
-        With 2 or 3, a network may end with all samples in one class.
-    per_class : bool, default=True
-        Whether training begins with an equal number of prototypes in each class, where there are enough of them.
-        Otherwise prototypes are spread over all samples, and begin with the shares of the classes around them.
-    loss_lambda : "pignistic" or float, default="pignistic"
-        The share of the mass on all classes that counts for each of them, in the error that is made small:
-        "pignistic" is one divided by the number of classes, 1 compares plausibilities with labels, and 0 degrees
-        of belief.
+        Total number of prototypes of all classes. "auto": one per 10 samples, with 2 to 10 for each class. With 2
+        or 3, the network may assign all samples to the same class.
     mu : float, default=0.0
-        The price of what prototypes say: raise it to silence those that are not needed.
-    optimize_prototypes : bool, default=True
-        Whether prototypes move.
-    standardize : bool, default=True
-        Whether to measure distances in units of the standard deviation of each feature.
+        Penalty on the strengths of prototypes; larger values remove the influence of unnecessary prototypes.
     init : "kmeans" or dict, default="kmeans"
-        Where training begins: prototypes by k-means, or values that are given by the names of the fitted ones
-        without the last underscore. "prototypes" must be among them, in the units of X; what is missing is made
-        for them. Then there is one start, and their number does not follow from `n_prototypes`.
+        Initialization: prototypes by k-means, or a dict of values of fitted attributes, with their names without
+        the last underscore. It must contain "prototypes", in the units of X; missing entries are computed from
+        them. Then there is one start, and `n_prototypes` is ignored.
     class_weight : "balanced", dict or None, default=None
-        How much samples of each class count. "balanced": all classes alike. Labels must be crisp for that.
+        Weights of the classes. "balanced" gives all classes the same total weight. It requires crisp labels.
     n_init : int, default=1
-        The number of starts; the best result is kept. If it is no better than the shares of the classes, there are
-        five more, and then a warning.
+        Number of starts, of which the best result is used. If it is no better than the shares of the classes,
+        there are 5 more starts, and then a warning.
     max_iter : int, default=1000
-        The largest number of iterations of a start.
+        Maximum number of iterations of a start.
     tol : float, default=3e-3
-        Ten iterations that together lower the loss by less than this share of it are the last.
+        Relative decrease of the loss in 10 iterations below which the optimization stops.
     random_state : int, RandomState instance or None, default=None
-        The seed of the starts.
+        Seed of the starts.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes.
+        Classes.
     prototypes_ : ndarray of shape (n_prototypes, n_features)
-        The prototypes.
+        Prototypes.
     scales_ : ndarray of shape (n_prototypes,)
-        How fast what a prototype says falls with the distance d, by ``exp(-scales_**2 * d**2)``; d is in units of
-        standard deviations, if `standardize`.
+        Decay rates of the evidence of each prototype with the distance d, by ``exp(-scales_**2 * d**2)``; d is in
+        units of standard deviations.
     memberships_ : ndarray of shape (n_prototypes, n_classes)
-        The shares of the classes in what each prototype says.
+        Shares of the classes in the mass of each prototype.
     strengths_ : ndarray of shape (n_prototypes,)
-        How much each prototype says of a sample at its place.
+        Total mass of each prototype on classes, at distance 0.
     focal_sets_ : FocalSets
-        The sets that carry mass: single classes, and all of them.
+        Focal sets: single classes, and the set of all classes.
     objective_ : float
-        The loss.
+        Loss.
     objective_history_ : ndarray of shape (n_iterations + 1,)
-        The loss before the first and after each iteration.
+        Loss before the first and after each iteration.
     n_iter_ : int
-        The number of iterations.
+        Number of iterations.
     converged_ : bool
-        Whether the loss settled.
+        Whether the loss converged.
     n_features_in_ : int
-        The number of features.
+        Number of features.
     feature_names_in_ : ndarray of str
-        The names of the features, where X has any.
+        Names of the features, if X has names.
 
     See Also
     --------
-    EvidentialKNNClassifier : All training samples speak.
-    EvidentialRBFClassifier : Prototypes that may also speak against a class.
+    EvidentialKNNClassifier : Evidence of training samples instead of prototypes.
+    EvidentialRBFClassifier : Prototypes with evidence for and against classes.
 
     References
     ----------
@@ -114,15 +104,18 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
     array([[0., 0., 0., 0., 1.]])
     """
 
+    # "per_class": prototypes begin with equal numbers in each class, or spread over all samples. "loss_lambda":
+    # share of the mass on all classes that counts for each of them in the loss; "pignistic", 1 (plausibilities) or
+    # 0 (belief).
+    _switches = MappingProxyType(
+        {"per_class": True, "loss_lambda": "pignistic", "optimize_prototypes": True, "standardize": True}
+    )
+
     def __init__(
         self,
         n_prototypes: int | Literal["auto"] = "auto",
         *,
-        per_class: bool = True,
-        loss_lambda: float | Literal["pignistic"] = "pignistic",
         mu: float = 0.0,
-        optimize_prototypes: bool = True,
-        standardize: bool = True,
         init: Mapping[str, ArrayLike] | Literal["kmeans"] = "kmeans",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         n_init: int = 1,
@@ -131,11 +124,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         random_state: RandomSeed = None,
     ) -> None:
         self.n_prototypes = n_prototypes
-        self.per_class = per_class
-        self.loss_lambda = loss_lambda
         self.mu = mu
-        self.optimize_prototypes = optimize_prototypes
-        self.standardize = standardize
         self.init = init
         self.class_weight = class_weight
         self.n_init = n_init
@@ -143,19 +132,18 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         self.tol = tol
         self.random_state = random_state
 
-    @whole_or_nothing
+    @atomic_fit
     def fit(self, X: ArrayLike, y: ArrayLike | CredalPartition, sample_weight: ArrayLike | None = None) -> Self:
         """Train the network.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The training samples.
+            Training samples.
         y : array-like of shape (n_samples,) or (n_samples, n_classes), or CredalPartition
-            Their classes, of any type; or plausibilities of the classes; or mass functions, if classes are known
-            with doubt.
+            Their classes, of any type; plausibilities of the classes; or mass functions, for soft labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each sample counts.
+            Weight of each sample.
 
         Returns
         -------
@@ -171,50 +159,54 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
     def _check_parameters(self) -> None:
         check_integer("n_prototypes", self.n_prototypes, 1, or_auto=True)
         check_real("mu", self.mu, 0)
-        for name in ("per_class", "optimize_prototypes"):
-            check_flag(name, getattr(self, name))
         self._check_init("scales", "memberships", "strengths")
         super()._check_parameters()
 
     def _make_loss(self, data: FloatArray, labels: Labels, weights: FloatArray) -> ENNLoss:
-        share = read_share(self.loss_lambda, len(labels.classes))
-        fixed = not self.optimize_prototypes
+        share = read_share(self._switches["loss_lambda"], len(labels.classes))
+        fixed = not self._switches["optimize_prototypes"]
         return ENNLoss(data, labels.targets(share), share, float(self.mu), fixed, shares_of(weights))
 
     def _start(
         self, data: FloatArray, labels: Labels, weights: FloatArray, random: np.random.RandomState
     ) -> ENNParameters:
         targets, beta = labels.targets(0), None
-        number = self._number(weights, targets)
+        number = self._total_prototypes(weights, targets)
         groups = np.unique(targets.argmax(axis=1))
-        given = self._given_prototypes(data.shape[1])
-        if given is not None:
-            prototypes = given
-        elif self.per_class and number >= len(groups):
-            prototypes, beta = self._centres_by_class(data, targets, weights, number, random)
+        init_prototypes = self._read_init_prototypes(data.shape[1])
+        if init_prototypes is not None:
+            prototypes = init_prototypes
+        elif self._switches["per_class"] and number >= len(groups):
+            prototypes, beta = self._centers_by_class(data, targets, weights, number, random)
         else:
-            prototypes, _ = centres_of(data, number, weights, random)
+            prototypes, _ = centers_of(data, number, weights, random)
         squares, cells = cell_table(data, prototypes)
         cells *= weights[:, None]
         n_prototypes = len(prototypes)
         if beta is None:
-            memberships = self._given("memberships", (n_prototypes, targets.shape[1]), low=0)
+            memberships = self._read_init("memberships", (n_prototypes, targets.shape[1]), low=0)
             totals = np.maximum(cells.sum(axis=0), np.finfo(float).tiny)[:, None]
             beta = np.sqrt(cells.T @ targets / totals if memberships is None else memberships)
-        scales = self._given("scales", (n_prototypes,), low=0)
-        strengths = self._given("strengths", (n_prototypes,), low=0, high=MOST)
-        eta = scales_of(squares, cells + 1e-9) if scales is None else scales  # a little of all, for empty cells
-        xi = np.zeros(n_prototypes) if strengths is None else np.clip(logit(strengths / MOST), -_FIRM, _FIRM)
+        scales = self._read_init("scales", (n_prototypes,), low=0)
+        strengths = self._read_init("strengths", (n_prototypes,), low=0, high=MAX_STRENGTH)
+        eta = (
+            scales_of(squares, cells + 1e-9) if scales is None else scales
+        )  # small weights of all samples, for empty cells
+        xi = (
+            np.zeros(n_prototypes)
+            if strengths is None
+            else np.clip(logit(strengths / MAX_STRENGTH), -_MAX_LOGIT, _MAX_LOGIT)
+        )
         return ENNParameters(prototypes, eta, beta, xi)
 
-    def _number(self, weights: FloatArray, targets: FloatArray) -> int:
-        """Return the number of prototypes of all classes together."""
+    def _total_prototypes(self, weights: FloatArray, targets: FloatArray) -> int:
+        """Return the total number of prototypes."""
         if not isinstance(self.n_prototypes, str):
             return int(self.n_prototypes)
         n_classes = int(targets.shape[1])
-        return n_classes * int(np.clip(weights.sum() / (_SAMPLES * n_classes), *_OF_CLASS))
+        return n_classes * int(np.clip(weights.sum() / (_SAMPLES_PER_PROTOTYPE * n_classes), *_PER_CLASS))
 
-    def _centres_by_class(
+    def _centers_by_class(
         self,
         data: FloatArray,
         targets: FloatArray,
@@ -222,25 +214,25 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         n_prototypes: int,
         random: np.random.RandomState,
     ) -> tuple[FloatArray, FloatArray]:
-        """Return prototypes, divided equally among the classes, and what they say of the classes."""
+        """Return prototypes, divided equally among the classes, and their initial memberships."""
         nearest = targets.argmax(axis=1)
         sizes = np.bincount(nearest, weights, minlength=targets.shape[1])
         groups = np.flatnonzero(sizes)
         shares = np.full(len(groups), n_prototypes // len(groups))
         shares[np.argsort(-sizes[groups], kind="stable")[: n_prototypes % len(groups)]] += 1
-        centres = [
-            centres_of(data[nearest == k], number, weights[nearest == k], random)[0]
+        centers = [
+            centers_of(data[nearest == k], number, weights[nearest == k], random)[0]
             for k, number in zip(groups, shares.tolist(), strict=True)
         ]
-        owners = np.repeat(groups, [len(some) for some in centres])
-        return np.concatenate(centres), np.eye(targets.shape[1])[owners] + _BLUR
+        owners = np.repeat(groups, [len(class_centers) for class_centers in centers])
+        return np.concatenate(centers), np.eye(targets.shape[1])[owners] + _INITIAL_SHARE
 
     def _probabilities(self, network: ENNParameters, data: FloatArray) -> FloatArray:
         masses = network.masses(data)
         return np.asarray(masses[:, :-1] + masses[:, -1:] / (masses.shape[1] - 1))
 
     def _masses(self, rows: FloatArray) -> FloatArray:
-        masses = self._network.masses(self._enter(rows))
+        masses = self._network.masses(self._scale(rows))
         return np.column_stack([np.zeros(len(rows)), masses])
 
 

@@ -1,6 +1,7 @@
-"""EvidentialRBFClassifier: prototypes that speak for and against classes."""
+"""Radial basis function networks with weights of evidence."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -9,84 +10,83 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from evlearn.classify.labels import Labels
-from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centres_of, scales_of, shares_of
+from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centers_of, scales_of, shares_of
 from evlearn.classify.prototype_networks import RBFLoss, RBFParameters
 from evlearn.classify.weights_of_evidence import masses_of_evidence, sets_of_evidence
 from evlearn.partition import CredalPartition
-from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import FloatArray, RandomSeed
 from evlearn.utils.validation import check_integer, check_real
 
-#: What "auto" means: prototypes for each class, and the price of weights beside the likelihood of all samples.
-_OF_CLASS, _PRICE = 5, 0.1
-_RIDGE = 1e-3
+#: Meaning of "auto": prototypes per class, and penalty on weights relative to the likelihood of all samples.
+_PER_CLASS, _PENALTY = 5, 0.1
+_RIDGE = 1e-3  # of the initial weights
 
 
 class EvidentialRBFClassifier(PrototypeClassifier):
-    r"""A radial basis function network with weights of evidence: prototypes speak for and against classes.
+    r"""Radial basis function network with weights of evidence.
 
-    The probabilities of the classes are those of an ordinary network of bumps around prototypes, trained by
-    maximum likelihood. What each prototype says is a weight of evidence for or against each class, which fades
-    with the distance; Dempster's rule combines them. The masses tell apart what a probability cannot: no evidence,
-    far from the data, and evidence that disagrees. They may be on any set of classes.
+    The probabilities of the classes are those of an ordinary radial basis function network, trained by maximum
+    likelihood. Each prototype has weights of evidence for or against each class, which decrease with the distance;
+    Dempster's rule combines them. Unlike probabilities, the masses distinguish a lack of evidence, far from the
+    data, from conflicting evidence. They may be on any set of classes.
 
-    Data in which a few samples are a million times farther away than the others are refused: beside them, the
-    others could not be told apart.
+    Data in which a few samples are a million times farther away than the others are rejected, because the others
+    would be numerically equal.
 
     Parameters
     ----------
     n_prototypes : int or "auto", default="auto"
-        The number of prototypes of all classes together; "auto" is 5 for each class.
+        Total number of prototypes; "auto" means 5 per class.
     l2 : float or "auto", default="auto"
-        The price of squared weights: raise it for less evidence. "auto" is 0.1 divided by the number of samples.
-    standardize : bool, default=True
-        Whether to measure distances in units of the standard deviation of each feature.
+        Penalty on squared weights; larger values reduce the evidence. "auto" is 0.1 divided by the number of
+        samples.
     init : "kmeans" or dict, default="kmeans"
-        Where training begins: prototypes by k-means, or values that are given by the names of the fitted ones
-        without the last underscore. "prototypes" must be among them, in the units of X; what is missing is made
-        for them. Then there is one start, and their number does not follow from `n_prototypes`.
+        Initialization: prototypes by k-means, or a dict of values of fitted attributes, with their names without
+        the last underscore. It must contain "prototypes", in the units of X; missing entries are computed from
+        them. Then there is one start, and `n_prototypes` is ignored.
     class_weight : "balanced", dict or None, default=None
-        How much samples of each class count. "balanced": all classes alike. Labels must be crisp for that.
+        Weights of the classes. "balanced" gives all classes the same total weight. It requires crisp labels.
     n_init : int, default=1
-        The number of starts; the best result is kept. If it is no better than the shares of the classes, there are
-        five more, and then a warning.
+        Number of starts, of which the best result is used. If it is no better than the shares of the classes,
+        there are 5 more starts, and then a warning.
     max_iter : int, default=1000
-        The largest number of iterations of a start.
+        Maximum number of iterations of a start.
     tol : float, default=1e-3
-        Ten iterations that together lower the loss by less than this share of it are the last.
+        Relative decrease of the loss in 10 iterations below which the optimization stops.
     random_state : int, RandomState instance or None, default=None
-        The seed of the starts.
+        Seed of the starts.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes.
+        Classes.
     prototypes_ : ndarray of shape (n_prototypes, n_features)
-        The prototypes.
+        Prototypes.
     scales_ : ndarray of shape (n_prototypes,)
-        How fast what a prototype says falls with the distance d, by ``exp(-scales_**2 * d**2)``; d is in units of
-        standard deviations, if `standardize`.
+        Decay rates of the evidence of each prototype with the distance d, by ``exp(-scales_**2 * d**2)``; d is in
+        units of standard deviations.
     weights_ : ndarray of shape (n_prototypes, n_classes)
-        What each prototype says of each class, for a sample at its place; weights sum to zero over the classes.
+        Weights of evidence of each prototype at distance 0; their sum over the classes is 0.
     focal_sets_ : FocalSets
-        The sets that carry mass: all, for up to twelve classes. With more, single classes and all of them
-        together, and what belongs to sets in between is counted as mass on all.
+        Focal sets: all sets for up to 12 classes. With more classes, single classes and the set of all classes,
+        which receives the mass of all other sets.
     objective_ : float
-        The loss: the mean negative log-likelihood, and the price of the weights.
+        Loss: mean negative log-likelihood, with the penalty on weights.
     objective_history_ : ndarray of shape (n_iterations + 1,)
-        The loss before the first and after each iteration.
+        Loss before the first and after each iteration.
     n_iter_ : int
-        The number of iterations.
+        Number of iterations.
     converged_ : bool
-        Whether the loss settled.
+        Whether the loss converged.
     n_features_in_ : int
-        The number of features.
+        Number of features.
     feature_names_in_ : ndarray of str
-        The names of the features, where X has any.
+        Names of the features, if X has names.
 
     See Also
     --------
-    masses_from_linear : The same for any logistic regression or multilayer perceptron.
+    masses_from_linear : Masses of any logistic regression or multilayer perceptron.
     EvidentialNeuralClassifier : Prototypes that only support classes.
 
     References
@@ -105,12 +105,13 @@ class EvidentialRBFClassifier(PrototypeClassifier):
     array([[0., 0., 0., 0., 0., 0., 0., 1.]])
     """
 
+    _switches = MappingProxyType({"standardize": True})
+
     def __init__(
         self,
         n_prototypes: int | Literal["auto"] = "auto",
         *,
         l2: float | Literal["auto"] = "auto",
-        standardize: bool = True,
         init: Mapping[str, ArrayLike] | Literal["kmeans"] = "kmeans",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         n_init: int = 1,
@@ -120,7 +121,6 @@ class EvidentialRBFClassifier(PrototypeClassifier):
     ) -> None:
         self.n_prototypes = n_prototypes
         self.l2 = l2
-        self.standardize = standardize
         self.init = init
         self.class_weight = class_weight
         self.n_init = n_init
@@ -128,19 +128,18 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         self.tol = tol
         self.random_state = random_state
 
-    @whole_or_nothing
+    @atomic_fit
     def fit(self, X: ArrayLike, y: ArrayLike | CredalPartition, sample_weight: ArrayLike | None = None) -> Self:
         """Train the network.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The training samples.
+            Training samples.
         y : array-like of shape (n_samples,) or (n_samples, n_classes), or CredalPartition
-            Their classes, of any type; or plausibilities of the classes; or mass functions, if classes are known
-            with doubt.
+            Their classes, of any type; plausibilities of the classes; or mass functions, for soft labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each sample counts.
+            Weight of each sample.
 
         Returns
         -------
@@ -154,20 +153,22 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probabilities of the classes, those of the network; they are proportional to plausibilities.
+        """Predict the probabilities of the network, which are proportional to plausibilities.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples.
+            Samples.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Probabilities, in the order of `classes_`; equal ones where nothing is known.
+            Probabilities, in the order of `classes_`; equal without any evidence.
         """
         check_is_fitted(self)
-        return np.asarray(softmax(self._active(self._read(X, reset=False).data) @ self.weights_, axis=1))
+        return np.asarray(
+            softmax(self._activations(self._read_features(X, reset=False).data) @ self.weights_, axis=1)
+        )
 
     def _check_parameters(self) -> None:
         check_integer("n_prototypes", self.n_prototypes, 1, or_auto=True)
@@ -176,36 +177,38 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         super()._check_parameters()
 
     def _make_loss(self, data: FloatArray, labels: Labels, weights: FloatArray) -> RBFLoss:
-        price = _PRICE / float(weights.sum()) if isinstance(self.l2, str) else float(self.l2)
-        return RBFLoss(data, labels.plausibilities(), price, shares_of(weights))
+        penalty = _PENALTY / float(weights.sum()) if isinstance(self.l2, str) else float(self.l2)
+        return RBFLoss(data, labels.plausibilities(), penalty, shares_of(weights))
 
     def _start(
         self, data: FloatArray, labels: Labels, weights: FloatArray, random: np.random.RandomState
     ) -> RBFParameters:
-        given = self._given_prototypes(data.shape[1])
-        prototypes = self._centres(data, labels, weights, random) if given is None else given
+        init_prototypes = self._read_init_prototypes(data.shape[1])
+        prototypes = self._centers(data, labels, weights, random) if init_prototypes is None else init_prototypes
         squares, _ = cell_table(data, prototypes)
-        scales = self._given("scales", (len(prototypes),), low=0)
+        scales = self._read_init("scales", (len(prototypes),), low=0)
         gamma = (
             scales_of(squares, np.repeat(weights[:, None], len(prototypes), 1))
             if scales is None
             else scales * np.sqrt(2)
         )
-        parts = self._given("weights", (len(prototypes), len(labels.classes)))
-        if parts is None:
-            # Least squares, with a little ridge: else bumps that are nearly the same get huge weights.
+        output_weights = self._read_init("weights", (len(prototypes), len(labels.classes)))
+        if output_weights is None:
+            # Least squares with a ridge, to avoid huge weights of similar prototypes.
             active = np.exp(-(gamma**2) * squares / 2)
             ridge = _RIDGE * weights.sum() * np.eye(len(prototypes))
             products = (active.T * weights) @ active + ridge
-            parts = np.linalg.solve(products, (active.T * weights) @ labels.targets(0))
-        return RBFParameters(prototypes, gamma, parts)
+            output_weights = np.linalg.solve(products, (active.T * weights) @ labels.targets(0))
+        return RBFParameters(prototypes, gamma, output_weights)
 
-    def _centres(
+    def _centers(
         self, data: FloatArray, labels: Labels, weights: FloatArray, random: np.random.RandomState
     ) -> FloatArray:
-        n_prototypes = _OF_CLASS * len(labels.classes) if isinstance(self.n_prototypes, str) else self.n_prototypes
-        prototypes, cells = centres_of(data, n_prototypes, weights, random)
-        # One sample is no evidence about its surroundings, unless it counts for several.
+        n_prototypes = (
+            _PER_CLASS * len(labels.classes) if isinstance(self.n_prototypes, str) else self.n_prototypes
+        )
+        prototypes, cells = centers_of(data, n_prototypes, weights, random)
+        # A single sample does not justify a prototype, unless its weight exceeds 1.
         crowded = np.bincount(cells, np.ceil(weights), minlength=len(prototypes)) > 1
         prototypes = prototypes[crowded] if crowded.any() else prototypes
         return np.asarray(prototypes)
@@ -213,13 +216,13 @@ class EvidentialRBFClassifier(PrototypeClassifier):
     def _probabilities(self, network: RBFParameters, data: FloatArray) -> FloatArray:
         return np.asarray(softmax(network.activations(data)[0] @ network.weights, axis=1))
 
-    def _active(self, data: FloatArray) -> FloatArray:
-        active: FloatArray = self._network.activations(self._enter(data))[0]
+    def _activations(self, data: FloatArray) -> FloatArray:
+        active: FloatArray = self._network.activations(self._scale(data))[0]
         return active
 
     def _masses(self, rows: FloatArray) -> FloatArray:
         constants = np.zeros_like(self.weights_)
-        return masses_of_evidence(self._active(rows), self.weights_, constants, self.focal_sets_)
+        return masses_of_evidence(self._activations(rows), self.weights_, constants, self.focal_sets_)
 
 
 __all__ = ["EvidentialRBFClassifier"]

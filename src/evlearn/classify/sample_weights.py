@@ -1,4 +1,4 @@
-"""How much training samples count, and which neighbours speak if some count more than others."""
+"""Weights of training samples, and weighted nearest neighbors."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ _Search = Callable[[int], tuple[npt.NDArray[np.int32], FloatArray]]
 
 @dataclass(frozen=True)
 class SampleWeights:
-    """How much samples count.
+    """Weights of samples and of their classes.
 
     Attributes
     ----------
     counts : ndarray of shape (n_samples,)
-        How many times each sample is there.
+        Multiplicity of each sample.
     by_class : ndarray of shape (n_samples,)
-        How much its class counts.
+        Weight of the class of each sample.
     """
 
     counts: FloatArray
@@ -31,12 +31,12 @@ class SampleWeights:
 
     @property
     def total(self) -> FloatArray:
-        """How much each sample counts."""
+        """Total weight of each sample."""
         return np.asarray(self.counts * self.by_class)
 
     @property
-    def others_alike(self) -> FloatArray:
-        """What remains of each sample, if it is left out once."""
+    def leave_one_out(self) -> FloatArray:
+        """Remaining weight of each sample if one copy of it is left out."""
         return np.asarray(np.maximum(self.counts - 1, 0) * self.by_class)
 
 
@@ -45,13 +45,13 @@ def read_weights(counts: FloatArray | None, class_weight: Any, labels: Labels, d
     if class_weight is None:
         return None if counts is None else SampleWeights(counts, np.ones(len(data)))
     if labels.codes is None:
-        raise ValueError(f"class_weight={class_weight!r} needs crisp labels; give sample_weight to fit.")
+        raise ValueError(f"class_weight={class_weight!r} requires crisp labels; pass sample_weight to fit.")
     counts = np.ones(len(data)) if counts is None else counts
     if isinstance(class_weight, str) and class_weight == "balanced":
         shares = np.bincount(labels.codes, counts)
         class_weight = {
-            one: counts.sum() / (len(shares) * share)
-            for one, share in zip(labels.classes.tolist(), shares, strict=True)
+            name: counts.sum() / (len(shares) * share)
+            for name, share in zip(labels.classes.tolist(), shares, strict=True)
             if share > 0
         }
     by_class = compute_sample_weight(class_weight, labels.classes[labels.codes])
@@ -59,40 +59,43 @@ def read_weights(counts: FloatArray | None, class_weight: Any, labels: Labels, d
 
 
 def nearest_by_weight(
-    search: _Search, n_samples: int, n_neighbors: int, weights: FloatArray, own: FloatArray | None = None
+    search: _Search, n_samples: int, n_neighbors: int, weights: FloatArray, own_weights: FloatArray | None = None
 ) -> tuple[npt.NDArray[np.int32], FloatArray, FloatArray]:
-    """The nearest samples that weigh `n_neighbors` together, or all.
+    """Return the nearest samples with a total weight of `n_neighbors`, or all samples.
 
     Parameters
     ----------
     search : callable
-        Gives as many nearest samples of each row as it is told, and squared distances.
+        Function of k that returns the k nearest samples of each row, and squared distances.
     n_samples : int
-        How many it can give.
+        Number of samples.
     n_neighbors : int
-        What neighbours weigh together; of the last one, only a part may count.
+        Total weight of the neighbors; the last neighbor may count partially.
     weights : ndarray of shape (n_samples,)
-        What the samples weigh.
-    own : ndarray of shape (n_rows,) or None
-        What remains of the rows themselves, which are the samples.
+        Weights of the samples.
+    own_weights : ndarray of shape (n_rows,) or None
+        Remaining weights of the rows themselves, if they are the samples.
 
     Returns
     -------
     numbers, squares, counts : ndarray of shape (n_rows, width)
-        The samples, squared distances, and what each counts: nothing, where fewer are needed.
+        Samples, squared distances, and the weight of each neighbor, 0 if fewer neighbors are needed.
     """
     width = min(n_neighbors, n_samples)
     while True:
         numbers, squares = search(width)
-        heavy = weights[numbers]
-        if own is not None:
-            numbers = np.column_stack([np.arange(len(own), dtype=np.int32), numbers])
-            squares, heavy = np.column_stack([np.zeros(len(own)), squares]), np.column_stack([own, heavy])
-        sums = heavy.cumsum(axis=1)
+        neighbor_weights = weights[numbers]
+        if own_weights is not None:
+            numbers = np.column_stack([np.arange(len(own_weights), dtype=np.int32), numbers])
+            squares, neighbor_weights = (
+                np.column_stack([np.zeros(len(own_weights)), squares]),
+                np.column_stack([own_weights, neighbor_weights]),
+            )
+        sums = neighbor_weights.cumsum(axis=1)
         if width == n_samples or (sums[:, -1] >= n_neighbors).all():
             break
         width = min(2 * width, n_samples)
-    counts = np.clip(n_neighbors - (sums - heavy), 0, heavy)
-    used = np.append(True, counts[:, 1:].any(axis=0))
-    kept = np.ascontiguousarray(numbers[:, used])
-    return kept, np.ascontiguousarray(squares[:, used]), np.ascontiguousarray(counts[:, used])
+    counts = np.clip(n_neighbors - (sums - neighbor_weights), 0, neighbor_weights)
+    is_used = np.append(True, counts[:, 1:].any(axis=0))
+    neighbors = np.ascontiguousarray(numbers[:, is_used])
+    return neighbors, np.ascontiguousarray(squares[:, is_used]), np.ascontiguousarray(counts[:, is_used])

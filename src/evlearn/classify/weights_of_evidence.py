@@ -1,9 +1,9 @@
-r"""Weights of evidence: what the features of a linear model say for and against each class.
+r"""Weights of evidence of the features of a linear model for and against each class.
 
 A feature j with the weight :math:`w_{jk}` for class k is a simple mass function: for the class if the weight is
-positive, against it if it is negative. Dempster's rule puts them together, and the plausibilities of the classes
-are then proportional to the probabilities of the model. The masses show what probabilities hide: whether there is
-little evidence, or much that disagrees.
+positive, against it if it is negative. Dempster's rule combines them, and the plausibilities of the classes are
+then proportional to the probabilities of the model. Unlike probabilities, the masses distinguish a lack of
+evidence from conflicting evidence.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import ClassifierLike, FloatArray
 from evlearn.utils.validation import check_shape
 
-_MOST_CLASSES = 12
-_CERTAIN = 30.0  # weights beyond leave products without meaning
-#: The logarithm of nothing, which may still be multiplied by zero.
+_MAX_CLASSES = 12  # for masses on all sets
+_CERTAIN = 30.0  # products of larger weights lose all digits
+#: Finite substitute for the logarithm of 0, so that products with 0 are 0.
 NEVER = -1e5
 _ACTIVATIONS = {
     "identity": lambda values: values,
@@ -39,10 +39,10 @@ _ACTIVATIONS = {
 def masses_from_linear(
     estimator: ClassifierLike, X: ArrayLike, *, reference: ArrayLike | None = None
 ) -> CredalPartition:
-    """The mass functions behind the probabilities of a logistic regression or a multilayer perceptron.
+    """Compute mass functions from a logistic regression or a multilayer perceptron.
 
-    Every feature is a piece of evidence for or against each class. Divided by their sum, the plausibilities of the
-    classes are the probabilities of the model.
+    Each feature is a piece of evidence for or against each class. Normalized to the sum 1, the plausibilities of
+    the classes are the probabilities of the model.
 
     Parameters
     ----------
@@ -50,21 +50,20 @@ def masses_from_linear(
         A `~sklearn.linear_model.LogisticRegression`, a `~sklearn.neural_network.MLPClassifier`, or another model
         whose probabilities are the softmax of linear scores, alone or at the end of a pipeline.
     X : array-like of shape (n_samples, n_features)
-        The samples.
+        Samples.
     reference : array-like of shape (n_reference, n_features), default=None
-        Where the mean of a feature is taken from, at which it says as little as possible: the training data. None
-        means the samples themselves.
+        Training data. At the mean of a feature in these samples, its evidence is minimal. None means the samples
+        themselves.
 
     Returns
     -------
     CredalPartition
-        A mass function for each sample, on all sets of up to twelve classes. With more, on single classes and on
-        all of them, where what belongs to sets in between is counted as mass on all.
+        Mass functions on all sets of up to 12 classes. With more classes, the focal sets are single classes and
+        the set of all classes, which receives the mass of all other sets.
 
     See Also
     --------
-    evidence_from_weights : The same for the last layer of any network, with what each feature says.
-    EvidentialRBFClassifier : A network whose evidence fades far from the data, which that of a line does not.
+    EvidentialRBFClassifier : Network with evidence that vanishes far from the data.
 
     References
     ----------
@@ -87,29 +86,29 @@ def masses_from_linear(
     scores = features @ weights + intercepts
     if np.abs(softmax(scores, axis=1) - estimator.predict_proba(X)).max() > 1e-6:
         raise ValueError(
-            f"estimator must be a model whose probabilities are the softmax of linear scores, as those of a "
-            f"logistic regression with one loss for all classes are; those of {last!r} are not."
+            f"estimator must be a model whose probabilities are the softmax of linear scores, such as a "
+            f"logistic regression with a common loss for all classes, got {last!r}."
         )
-    known = features if reference is None else _last_layer(last, _transformed(before, reference))[0]
-    weights, constants = _shared_out(weights, intercepts, known.mean(axis=0))
-    names = [str(one) for one in last.classes_]
+    reference_features = features if reference is None else _last_layer(last, _transformed(before, reference))[0]
+    weights, constants = _center_evidence(weights, intercepts, reference_features.mean(axis=0))
+    names = [str(name) for name in last.classes_]
     return with_names_of(X, combine_evidence(features, weights, constants, names))
 
 
 @dataclass(frozen=True)
 class LayerEvidence:
-    """What the features of a last layer say about the classes of samples.
+    """Evidence of the features of a last layer about the classes of samples.
 
     Attributes
     ----------
     features : ndarray of shape (n_samples, n_features)
-        The features.
+        Features.
     slopes : ndarray of shape (n_features, n_classes)
-        What one unit of each feature says for or against each class.
+        Evidence of a unit of each feature for or against each class.
     constants : ndarray of shape (n_features, n_classes)
-        What each feature says if it is zero.
+        Evidence of each feature with value 0.
     classes : tuple of str
-        The names of the classes.
+        Names of the classes.
     """
 
     features: FloatArray
@@ -119,20 +118,20 @@ class LayerEvidence:
 
     @property
     def partition(self) -> CredalPartition:
-        """The mass functions of the samples: all that features say, by Dempster's rule."""
+        """Mass functions of the samples: the evidence of all features, combined by Dempster's rule."""
         return combine_evidence(self.features, self.slopes, self.constants, list(self.classes))
 
     @property
     def weights(self) -> FloatArray:
-        """Weights of evidence, of shape (n_samples, n_features, n_classes): above zero for a class, or against."""
+        """Weights of evidence, of shape (n_samples, n_features, n_classes), positive for a class."""
         return np.asarray(self.features[:, :, None] * self.slopes + self.constants)
 
     @property
     def conflict(self) -> FloatArray:
-        """The degree of conflict, from 0 to 1, of shape (n_samples,).
+        """Degree of conflict, from 0 to 1, of shape (n_samples,).
 
-        With two classes, between all that speaks for one and all that speaks for the other; with more, between all
-        that speaks for classes and all that speaks against some.
+        With 2 classes, it is the conflict between the evidence for each of them; with more, between all evidence
+        for and all evidence against classes.
         """
         parts = [
             _conflict(self.features[rows, :, None] * self.slopes + self.constants)
@@ -149,35 +148,35 @@ def evidence_from_weights(
     reference: ArrayLike | None = None,
     classes: Sequence[str] | None = None,
 ) -> LayerEvidence:
-    """What the features of a network's last layer say: masses, weights of evidence, and their conflict.
+    """Compute masses, weights of evidence and conflict of the features of a network's last layer.
 
-    Use it for any network that ends in a linear layer and a softmax, or a sigmoid, whatever it was trained with.
-    Every feature that enters this layer is a piece of evidence for or against each class.
+    Use it for any network that ends in a linear layer with a softmax or a sigmoid. Each input of this layer is a
+    piece of evidence for or against each class.
 
     Parameters
     ----------
     features : array-like of shape (n_samples, n_features)
-        What enters the last layer, for each sample.
+        Inputs of the last layer.
     weights : array-like of shape (n_features, n_classes) or (n_features,)
-        The weights of the layer: ``kernel`` in Keras, the transpose of ``weight`` in torch. One column is the
-        score of the second of two classes, whose probability is a sigmoid.
+        Weights of the layer: ``kernel`` in Keras, the transpose of ``weight`` in torch. A single column is the
+        score of the second of 2 classes, whose probability is a sigmoid.
     biases : array-like of shape (n_classes,) or float, default=None
-        The biases of the layer; None for none.
+        Biases of the layer; None means 0.
     reference : array-like of shape (n_reference, n_features), default=None
-        Where the mean of a feature is taken from, at which it says as little as possible: the training data. None
-        means the samples themselves.
+        Training data. At the mean of a feature in these samples, its evidence is minimal. None means the samples
+        themselves.
     classes : sequence of str, default=None
-        The names of the classes; None numbers them.
+        Names of the classes; None means numbers.
 
     Returns
     -------
     LayerEvidence
-        Its `partition` holds the mass functions, `weights` what each feature says of each class, and `conflict`
-        how much of it contradicts the rest.
+        Evidence, with mass functions as `partition`, weights of evidence of each feature as `weights`, and the
+        degree of conflict as `conflict`.
 
     See Also
     --------
-    masses_from_linear : The masses of scikit-learn models, in one step.
+    masses_from_linear : Masses of scikit-learn models, in a single step.
 
     References
     ----------
@@ -185,9 +184,9 @@ def evidence_from_weights(
 
     Examples
     --------
-    Nothing speaks for either class in the first sample, and much speaks for both in the second:
+    The first sample has no evidence for either class, and the second has strong evidence for both:
 
-    >>> from evlearn.classify import evidence_from_weights
+    >>> from evlearn.classify.weights_of_evidence import evidence_from_weights
     >>> evidence = evidence_from_weights([[0, 0], [5, 5]], [2, -2], reference=[[0, 0]])
     >>> evidence.partition.to_fuzzy()
     array([[0.5, 0.5],
@@ -198,33 +197,33 @@ def evidence_from_weights(
     array([[-5.,  5.],
            [ 5., -5.]])
     """
-    entered: FloatArray = check_array(features, dtype=np.float64, input_name="features")
+    inputs: FloatArray = check_array(features, dtype=np.float64, input_name="features")
     slopes: FloatArray = check_array(weights, dtype=np.float64, input_name="weights", ensure_2d=False)
     slopes = slopes[:, None] if slopes.ndim == 1 else slopes
-    if len(slopes) != entered.shape[1]:
+    if len(slopes) != inputs.shape[1]:
         raise ValueError(
-            f"weights must have a row for each of the {entered.shape[1]} features, got shape {slopes.shape}; "
-            "transpose them if they have a row for each class."
+            f"weights must have a row for each of the {inputs.shape[1]} features, got shape {slopes.shape}; "
+            "transpose weights with a row for each class."
         )
-    given = np.zeros(slopes.shape[1]) if biases is None else biases
-    offsets: FloatArray = np.atleast_1d(np.asarray(given, dtype=np.float64))
+    bias_values = np.zeros(slopes.shape[1]) if biases is None else biases
+    offsets: FloatArray = np.atleast_1d(np.asarray(bias_values, dtype=np.float64))
     check_shape("biases", offsets, (slopes.shape[1],))
     slopes, offsets = _for_each_class(slopes, offsets)
-    known: FloatArray = (
-        entered if reference is None else check_array(reference, dtype=np.float64, input_name="reference")
+    reference_features: FloatArray = (
+        inputs if reference is None else check_array(reference, dtype=np.float64, input_name="reference")
     )
-    check_shape("reference", known, (len(known), entered.shape[1]))
-    names = tuple(str(one) for one in (range(len(offsets)) if classes is None else classes))
+    check_shape("reference", reference_features, (len(reference_features), inputs.shape[1]))
+    names = tuple(str(name) for name in (range(len(offsets)) if classes is None else classes))
     if len(names) != len(offsets):
-        raise ValueError(f"classes has {len(names)} names, but weights are about {len(offsets)} classes.")
-    slopes, constants = _shared_out(slopes, offsets, known.mean(axis=0))
-    return LayerEvidence(entered, slopes, constants, names)
+        raise ValueError(f"classes has {len(names)} names, but weights have {len(offsets)} classes.")
+    slopes, constants = _center_evidence(slopes, offsets, reference_features.mean(axis=0))
+    return LayerEvidence(inputs, slopes, constants, names)
 
 
 def combine_evidence(
     features: FloatArray, weights: FloatArray, constants: FloatArray, names: list[str]
 ) -> CredalPartition:
-    """The masses of samples whose features say ``features[:, j] * weights[j, k] + constants[j, k]`` of class k."""
+    """Return the masses of samples from evidence ``features[:, j] * weights[j, k] + constants[j, k]``."""
     focal_sets = sets_of_evidence(names)
     masses = masses_of_evidence(features, weights, constants, focal_sets)
     return of_classes(CredalPartition(masses, focal_sets, validate=False))
@@ -233,20 +232,20 @@ def combine_evidence(
 def masses_of_evidence(
     features: FloatArray, weights: FloatArray, constants: FloatArray, focal_sets: FocalSets
 ) -> FloatArray:
-    """The same as an array, on sets that are known."""
+    """Return the masses of samples as an array, on given focal sets."""
     masses = [_masses(features[rows], weights, constants, focal_sets) for rows in row_blocks(len(features), 1024)]
     return np.concatenate(masses)
 
 
 def sets_of_evidence(names: list[str]) -> FocalSets:
-    """The sets that weights of evidence give mass to."""
-    return FocalSets.full(names) if len(names) <= _MOST_CLASSES else FocalSets.simple(names)
+    """Return the focal sets of weights of evidence."""
+    return FocalSets.full(names) if len(names) <= _MAX_CLASSES else FocalSets.simple(names)
 
 
 def _masses(features: FloatArray, weights: FloatArray, constants: FloatArray, focal_sets: FocalSets) -> FloatArray:
-    said = features[:, :, None] * weights + constants
-    support, denial = np.maximum(said, 0).sum(axis=1), np.maximum(-said, 0).sum(axis=1)
-    # Logarithms throughout: much evidence that disagrees makes all products tiny.
+    evidence = features[:, :, None] * weights + constants
+    support, denial = np.maximum(evidence, 0).sum(axis=1), np.maximum(-evidence, 0).sum(axis=1)
+    # Logarithms avoid underflow with strong conflicting evidence.
     denied = _log_share(denial)
     others_denied = denied.sum(axis=1, keepdims=True) - denied
     logs = np.empty((len(features), len(focal_sets) - 1))
@@ -259,39 +258,39 @@ def _masses(features: FloatArray, weights: FloatArray, constants: FloatArray, fo
     return np.column_stack([np.zeros(len(features)), softmax(logs, axis=1)])
 
 
-def _conflict(said: FloatArray) -> FloatArray:
-    """The mass on the empty set, if all that is for classes meets all that is against some."""
-    support, denial = np.maximum(said, 0).sum(axis=1), np.maximum(-said, 0).sum(axis=1)
-    if said.shape[2] == 2:  # what is against one class is for the other
+def _conflict(evidence: FloatArray) -> FloatArray:
+    """Return the conflict between all evidence for classes and all evidence against classes."""
+    support, denial = np.maximum(evidence, 0).sum(axis=1), np.maximum(-evidence, 0).sum(axis=1)
+    if evidence.shape[2] == 2:  # evidence against a class supports the other one
         return np.asarray(np.prod(-np.expm1(-support - denial[:, ::-1]), axis=1))
     strongest = support.max(axis=1, keepdims=True)
     open_mass = np.exp(-strongest)
     for_class = np.exp(support - strongest) - open_mass
     for_class /= for_class.sum(axis=1, keepdims=True) + open_mass
-    # What remains plausible of a class, relative to the one that is denied least; nothing here may underflow.
-    least = denial.min(axis=1, keepdims=True)
-    relative = np.exp(least - denial)
+    # Plausibilities of classes relative to the class with the least evidence against it, to avoid underflow.
+    smallest = denial.min(axis=1, keepdims=True)
+    relative = np.exp(smallest - denial)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        whole = -np.expm1(np.log1p(-np.exp(-denial)).sum(axis=1, keepdims=True)) * np.exp(least)
-    plausible = relative / np.where(least > _CERTAIN, relative.sum(axis=1, keepdims=True), whole)
+        whole = -np.expm1(np.log1p(-np.exp(-denial)).sum(axis=1, keepdims=True)) * np.exp(smallest)
+    plausible = relative / np.where(smallest > _CERTAIN, relative.sum(axis=1, keepdims=True), whole)
     return np.asarray(np.clip((for_class * (1 - plausible)).sum(axis=1), 0, 1))
 
 
 def _log_share(weights: FloatArray) -> FloatArray:
-    """The logarithm of the mass that goes with a weight of evidence, 1 - exp(-weight)."""
+    """Return the logarithm of the mass 1 - exp(-weight) of a weight of evidence."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.maximum(np.log(-np.expm1(-weights)), NEVER))
 
 
 def _log_of_several(denial: FloatArray) -> FloatArray:
-    """The logarithm of the mass of all sets of at least two classes, each class left out by its denial."""
-    none, one, several = np.ones(len(denial)), np.zeros(len(denial)), np.zeros(len(denial))
-    for left in np.exp(-denial).T:
-        several += one * left
-        one = one * (1 - left) + none * left
-        none = none * (1 - left)
+    """Return the logarithm of the mass of all sets of at least 2 classes, by the evidence against each class."""
+    no_class, single_class, more_classes = np.ones(len(denial)), np.zeros(len(denial)), np.zeros(len(denial))
+    for share in np.exp(-denial).T:
+        more_classes += single_class * share
+        single_class = single_class * (1 - share) + no_class * share
+        no_class = no_class * (1 - share)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.maximum(np.log(several), NEVER))
+        return np.asarray(np.maximum(np.log(more_classes), NEVER))
 
 
 def _transformed(before: Any, X: Any) -> Any:
@@ -299,7 +298,7 @@ def _transformed(before: Any, X: Any) -> Any:
 
 
 def _last_layer(model: Any, data: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The features of a model's last layer, with weights and an intercept for each class."""
+    """Return the inputs of a model's last layer, with weights and an intercept for each class."""
     features: FloatArray = check_array(data, dtype=np.float64, input_name="X")
     if hasattr(model, "coefs_"):
         for weights, intercepts in zip(model.coefs_[:-1], model.intercepts_[:-1], strict=True):
@@ -315,17 +314,19 @@ def _last_layer(model: Any, data: Any) -> tuple[FloatArray, FloatArray, FloatArr
 
 
 def _for_each_class(weights: FloatArray, intercepts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """A score for each class, also for two classes with one score between them."""
+    """Return weights and intercepts for each class, also for binary models with a single score."""
     if weights.shape[1] > 1:
         return weights, intercepts
     return np.hstack([-weights, weights]) / 2, np.concatenate([-intercepts, intercepts]) / 2
 
 
-def _shared_out(weights: FloatArray, intercepts: FloatArray, means: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Weights with sum zero over the classes, and what each feature says at zero."""
+def _center_evidence(
+    weights: FloatArray, intercepts: FloatArray, means: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return weights with the sum 0 over the classes, and the evidence of each feature with value 0."""
     weights = weights - weights.mean(axis=1, keepdims=True)
     constants = (intercepts - intercepts.mean() + means @ weights) / len(weights) - weights * means[:, None]
     return weights, constants
 
 
-__all__ = ["LayerEvidence", "evidence_from_weights", "masses_from_linear"]
+__all__ = ["masses_from_linear"]

@@ -1,5 +1,6 @@
-"""What all evidential clusterers share: predictions as views of one credal partition."""
+"""Base class of evidential clusterers, whose predictions are views of a credal partition."""
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -8,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
 
 from evlearn.belief import FocalSets
-from evlearn.blocks.open import is_elsewhere
+from evlearn.blocks.open import needs_blocks
 from evlearn.cluster.collapse import lacks_evidence, warn_of_few_samples, without_evidence
 from evlearn.cluster.gaps import Assign, masses_with_gaps
 from evlearn.exceptions import ScaleWarning
@@ -16,62 +17,63 @@ from evlearn.mixture.gaps import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.credal_partition import with_problems
 from evlearn.partition.estimators import digest_of_data, with_names_of
-from evlearn.preprocessing.description import plain
+from evlearn.preprocessing.description import format_number
 from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.convergence import warn_caller
 from evlearn.utils.reading import Numbers, read_numbers
+from evlearn.utils.switches import Switchable
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
-from evlearn.utils.validation import check_range, refuse_remote
+from evlearn.utils.validation import check_no_extreme_rows, check_range
 
-#: Metrics in which a column counts by its unit.
-_OF_DIFFERENCES = ("euclidean", "sqeuclidean", "manhattan", "cityblock", "minkowski", "chebyshev", "l1", "l2")
-#: A column that varies so many times less than another might as well not be there.
-_NOTHING_BESIDE = 500.0
+#: Metrics that depend on the units of the columns.
+_UNIT_METRICS = ("euclidean", "sqeuclidean", "manhattan", "cityblock", "minkowski", "chebyshev", "l1", "l2")
+#: Ratio of standard deviations beyond which the less variable column hardly influences distances.
+_MAX_SCALE_RATIO = 500.0
 
 
-class EvidentialClusterer(ClusterMixin, CallbackSupportMixin, BaseEstimator):
-    """Base class: an estimator says `predict_mass`, and the other predictions follow from it."""
+class EvidentialClusterer(Switchable, ClusterMixin, CallbackSupportMixin, BaseEstimator):
+    """Base class: an estimator implements `predict_mass`, from which the other predictions are derived."""
 
     credal_partition_: CredalPartition
     focal_sets_: FocalSets
     masses_: FloatArray
     labels_: IntArray
 
-    #: Whether missing values are doubt, and not refused.
+    #: Whether missing values are accepted and increase doubt.
     _takes_gaps = False
     _gaps: Gaps | None
 
-    #: True after a fit to at most as many samples as clusters: no sample is sure then.
+    #: Whether the fit had at most as many samples as clusters, so that no sample is sure.
     _lacks_evidence = False
 
-    #: Sentences on what is wrong with the fit, for the summaries of its results.
+    #: Sentences about problems of the fit, for the summaries of its results.
     _problems: tuple[str, ...] = ()
 
-    #: Whether `predict_mass` says of training samples what `fit` said: then nobody need know them again.
+    #: Whether `predict_mass` returns the masses of the fit for training samples, so that no digest is needed.
     _predicts_its_fit = False
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
-        """The mass functions of samples, new or old.
+        """Predict the mass functions of training samples or new samples.
 
         Parameters
         ----------
         X : array-like
-            The samples.
+            Samples.
 
         Returns
         -------
         CredalPartition
-            A mass function for each sample.
+            Mass function of each sample.
         """
         raise NotImplementedError
 
     def predict(self, X: ArrayLike) -> IntArray:
-        """The most plausible cluster of each sample, also of outliers: ask `predict_mass` who they are.
+        """Predict the most plausible cluster of each sample, also of outliers, which `predict_mass` identifies.
 
         Parameters
         ----------
         X : array-like
-            The samples, as for `predict_mass`.
+            Samples, as for `predict_mass`.
 
         Returns
         -------
@@ -81,12 +83,12 @@ class EvidentialClusterer(ClusterMixin, CallbackSupportMixin, BaseEstimator):
         return self.predict_mass(X).to_hard()
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probabilities of the clusters, proportional to their plausibilities; nearly equal ones for outliers.
+        """Predict probabilities of the clusters, proportional to their plausibilities; nearly equal for outliers.
 
         Parameters
         ----------
         X : array-like
-            The samples, as for `predict_mass`.
+            Samples, as for `predict_mass`.
 
         Returns
         -------
@@ -96,31 +98,31 @@ class EvidentialClusterer(ClusterMixin, CallbackSupportMixin, BaseEstimator):
         return self.predict_mass(X).to_fuzzy()
 
     def predict_set(self, X: ArrayLike, *, level: float = SURE_LEVEL) -> BoolArray:
-        """The clusters that each sample may belong to, see `evlearn.CredalPartition.verdict`.
+        """Predict the set of clusters that each sample may belong to, see `evlearn.CredalPartition.verdict`.
 
         Parameters
         ----------
         X : array-like
-            The samples, as for `predict_mass`.
+            Samples, as for `predict_mass`.
         level : float, default=0.6
-            The belief that the candidates of a sample must have together.
+            Belief that the candidates of a sample must have together.
 
         Returns
         -------
         ndarray of bool of shape (n_samples, n_clusters)
-            Whether the cluster is a candidate: one for sure samples, several for torn ones, none for outliers.
+            True for candidates: 1 for sure samples, several for torn ones, none for outliers.
         """
         return self.predict_mass(X).verdict(level).candidates
 
     @property
     def _metric(self) -> str | None:
-        """The name of the metric, where there is one."""
+        """Name of the metric, or None."""
         metric = getattr(self, "metric", None)
         return metric if isinstance(metric, str) else None
 
     @property
     def _precomputed(self) -> bool:
-        """Whether the data are dissimilarities."""
+        """True if the data are dissimilarities."""
         return self._metric == "precomputed"
 
     def __sklearn_tags__(self) -> Any:
@@ -130,23 +132,23 @@ class EvidentialClusterer(ClusterMixin, CallbackSupportMixin, BaseEstimator):
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        # Not n_features_in_, which is set before anything is learned.
+        # n_features_in_ is no evidence of a fit, because it is set before anything is learned.
         return "focal_sets_" in self.__dict__
 
     # Missing values
 
-    def _filled(self, numbers: Numbers, n_components: int) -> FloatArray:
-        """Samples to learn from; where cells are missing, what is learned about these is kept."""
+    def _fill_missing(self, numbers: Numbers, n_components: int) -> FloatArray:
+        """Return complete samples to learn from, and store the model of missing values if there are any."""
         self._gaps = Gaps.learn(numbers.data, n_components) if numbers.has_gaps else None
         return numbers.data if self._gaps is None else self._gaps.fill(numbers.data)
 
-    def _room_for_ignorance(self, family: FocalSets) -> FocalSets:
-        """Return the focal sets of a fit, with the set of all clusters if cells are missing or evidence lacks."""
-        needed = self._lacks_evidence or self.__dict__.get("_gaps") is not None
-        return family.with_omega() if needed else family
+    def _allow_ignorance(self, family: FocalSets) -> FocalSets:
+        """Return the focal sets of a fit, with the set of all clusters if values or evidence are missing."""
+        has_ignorance = self._lacks_evidence or self.__dict__.get("_gaps") is not None
+        return family.with_omega() if has_ignorance else family
 
-    def _doubted(self, numbers: Numbers, partition: CredalPartition, assign: Assign) -> CredalPartition:
-        """The partition of a fit, in which samples with gaps have the masses that these leave them."""
+    def _add_doubt(self, numbers: Numbers, partition: CredalPartition, assign: Assign) -> CredalPartition:
+        """Return the partition of a fit with the doubt of samples that have missing values."""
         if self._gaps is None:
             return partition
         rows, masses = np.isnan(numbers.data).any(axis=1), np.array(partition.masses)
@@ -154,7 +156,7 @@ class EvidentialClusterer(ClusterMixin, CallbackSupportMixin, BaseEstimator):
         return CredalPartition(masses, partition.focal_sets, validate=False)
 
     def _learn_gaps(self, data: FloatArray, n_components: int, weights: FloatArray | None = None) -> None:
-        """After a fit to complete samples: what new samples with gaps may look like."""
+        """Learn the model of missing values after a fit to complete samples, for predictions."""
         if self._gaps is None:
             self._gaps = Gaps.learn(data, n_components, self.__dict__.get("labels_"), weights)
 
@@ -164,115 +166,120 @@ class EvidentialClusterer(ClusterMixin, CallbackSupportMixin, BaseEstimator):
     # The result
 
     def _check_evidence(self, n_samples: float, n_clusters: int) -> None:
-        """Warn if there are few samples for the number of clusters; call it before anything is published."""
+        """Warn if there are few samples for the number of clusters; to be called before results are published."""
         self._note_evidence(n_samples, n_clusters)
         warn_of_few_samples(n_samples, n_clusters)
 
     def _note_evidence(self, n_samples: float, n_clusters: int) -> None:
-        """Set `_lacks_evidence` for predictions; an ordinary fit has no such attribute of its own."""
+        """Set `_lacks_evidence` for predictions; the instance has this attribute only if it is True."""
         self.__dict__.pop("_lacks_evidence", None)
         if lacks_evidence(n_samples, n_clusters):
             self._lacks_evidence = True
 
     def _note_problems(self, problems: tuple[str, ...]) -> None:
-        """Keep the problems of a fit for its results; an ordinary fit has no such attribute of its own."""
+        """Store the problems of a fit for its results; the instance has this attribute only if there are any."""
         self.__dict__.pop("_problems", None)
         if problems:
             self._problems = problems
         if "credal_partition_" in self.__dict__:
             self.credal_partition_ = with_problems(self.credal_partition_, problems)
 
-    def _supported(self, partition: CredalPartition) -> CredalPartition:
-        """Return the partition, or one of doubt if the fit lacks evidence; with the problems of the fit."""
+    def _finalize_partition(self, partition: CredalPartition) -> CredalPartition:
+        """Return the partition with the problems of the fit, and with doubt if the fit lacks evidence."""
         if self._lacks_evidence:
             masses = without_evidence(partition.masses, partition.focal_sets)
             partition = CredalPartition(masses, partition.focal_sets, partition.sample_names, validate=False)
         return with_problems(partition, self._problems)
 
     def _publish(self, partition: CredalPartition) -> None:
-        partition = self._supported(partition)
+        partition = self._finalize_partition(partition)
         self.credal_partition_ = partition
         self.focal_sets_ = partition.focal_sets
         self.masses_ = partition.masses
         self.labels_ = partition.to_hard().astype(np.intp, copy=False)
-        self._fitted_to: str | None = None  # until `_name_samples` says it
+        self._fitted_to: str | None = None  # until `_name_samples` sets it
 
     def _name_samples(self, X: Any) -> None:
-        """Say whose masses `credal_partition_` holds: their names, and how to know them again."""
-        if is_elsewhere(X):
+        """Store the names of the training samples, and a digest that identifies them."""
+        if needs_blocks(X):
             return
-        if hasattr(self, "feature_names_in_") and self._metric in _OF_DIFFERENCES:
+        if hasattr(self, "feature_names_in_") and self._metric in _UNIT_METRICS:
             _warn_of_scales(X, self.feature_names_in_, type(self).__name__)
-        if "credal_partition_" in self.__dict__:  # or else the masses are in Parquet files
+        if "credal_partition_" in self.__dict__:  # otherwise, the masses are in Parquet files
             self.credal_partition_ = with_names_of(X, self.credal_partition_)
             if not self._predicts_its_fit:
                 self._fitted_to = digest_of_data(X)
 
 
 def read_in_memory(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
-    """Rows for an estimator that hands them to clusterers of any kind."""
-    if is_elsewhere(X):
+    """Read the data of an estimator that passes them to clusterers of any kind."""
+    if needs_blocks(X):
         name = type(estimator).__name__
-        raise ValueError(f"{name} needs data in memory, and X is {type(X).__name__}; give an array or a frame.")
-    # In double precision: some clusterers predict only for rows in the precision they were fitted to.
+        raise ValueError(f"{name} needs data in memory, but X is {type(X).__name__}; use an array or a frame.")
+    # Some clusterers predict only for data in the precision of the fit, so it is always double precision.
     data = read_numbers(estimator, X, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1).data
     check_range("X", data, fitting=reset)
     if reset:
-        refuse_remote("X", data)  # most clusterers know no outliers
+        check_no_extreme_rows("X", data)  # most clusterers have no outliers
     return data
 
 
-def _warn_of_scales(X: Any, names: Any, who: str) -> None:
-    """Name columns that hardly count, because another one varies so much more."""
+def _warn_of_scales(X: Any, names: Any, estimator_name: str) -> None:
+    """Warn of columns that hardly influence distances, because another column varies much more."""
     try:
         columns = np.asarray(X, dtype=np.float64).T
-    except (TypeError, ValueError):  # gaps of a kind that NumPy does not know
+    except (TypeError, ValueError):  # missing values of a type that NumPy does not support
         return
     spreads = np.array([_spread(column) for column in columns])
-    lost = np.flatnonzero((spreads > 0) & (spreads * _NOTHING_BESIDE < spreads.max()))
-    if not len(lost):
+    small = np.flatnonzero((spreads > 0) & (spreads * _MAX_SCALE_RATIO < spreads.max()))
+    if not len(small):
         return
     largest = int(spreads.argmax())
-    named = ", ".join(repr(str(names[k])) for k in lost[:5]) + (
-        f" and {len(lost) - 5} more" if len(lost) > 5 else ""
+    listing = ", ".join(repr(str(names[k])) for k in small[:5]) + (
+        f" and {len(small) - 5} more" if len(small) > 5 else ""
     )
     warn_caller(
-        f"the columns of X are in units that differ too much: {str(names[largest])!r} has a standard deviation of "
-        f"{plain(spreads[largest])}, beside which {named} with {plain(spreads[lost].max())} or less hardly count. "
-        f"Put an evlearn.preprocessing.TableEncoder or a sklearn.preprocessing.StandardScaler before {who}.",
+        f"the units of the columns of X differ too much: {str(names[largest])!r} has a standard deviation of "
+        f"{format_number(spreads[largest])}, and {listing} with {format_number(spreads[small].max())} or less "
+        "hardly count. "
+        "Put an evlearn.preprocessing.TableEncoder or a sklearn.preprocessing.StandardScaler before "
+        f"{estimator_name}.",
         ScaleWarning,
     )
 
 
 def _spread(column: FloatArray) -> float:
-    there = column[np.isfinite(column)]
-    return float(there.std()) if len(there) else 0.0
+    finite = column[np.isfinite(column)]
+    return float(finite.std()) if len(finite) else 0.0
 
 
 def add_problems(estimator: Any, problems: Iterable[str]) -> None:
-    """Put sentences before the problems that a fitted clusterer has recorded."""
+    """Prepend sentences to the problems that a fitted clusterer has recorded."""
     estimator._note_problems((*problems, *estimator._problems))
 
 
 def without_files(estimator: Any) -> Any:
-    """Remove the files of the user from the parameters of an estimator, or of the steps of a pipeline.
+    """Remove the user's files from the parameters of an estimator, or of the steps of a pipeline.
 
-    A clone that is fitted inside another estimator must not write to them, or read a checkpoint of another fit.
+    A clone inside another estimator must neither write to them nor read the checkpoint of another fit.
     """
     steps = estimator.named_steps if hasattr(estimator, "named_steps") else {}
     for step in steps.values():
-        if hasattr(step, "set_params"):  # and is not "passthrough"
+        if hasattr(step, "set_params"):  # a step may be "passthrough"
             without_files(step)
-    files = {"masses_file", "checkpoint"} & estimator.get_params(deep=False).keys()
-    return estimator.set_params(**dict.fromkeys(files))
+    parameters = estimator.get_params(deep=False)
+    changes: dict[str, Any] = {"checkpoint": None} if "checkpoint" in parameters else {}
+    if isinstance(parameters.get("store_masses"), (str, os.PathLike)):
+        changes["store_masses"] = True
+    return estimator.set_params(**changes)
 
 
 def with_seed(estimator: Any, random: np.random.RandomState) -> Any:
-    """Give an estimator, or the steps of a pipeline, a seed where it takes one and has none."""
+    """Set `random_state` of an estimator, or of the steps of a pipeline, if it is None."""
     steps = estimator.named_steps if hasattr(estimator, "named_steps") else {}
-    for one in steps.values():
-        if hasattr(one, "set_params"):  # and is not "passthrough"
-            with_seed(one, random)
+    for step in steps.values():
+        if hasattr(step, "set_params"):  # a step may be "passthrough"
+            with_seed(step, random)
     if estimator.get_params(deep=False).get("random_state", 0) is None:
         estimator.set_params(random_state=random.randint(np.iinfo(np.int32).max))
     return estimator

@@ -1,4 +1,4 @@
-"""Clusterers whose prediction is a map over rows: data of any kind and size in, results where they are wanted."""
+"""Base class of clusterers that predict each row separately, for data of any kind and size."""
 
 import os
 import re
@@ -12,11 +12,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from evlearn.belief import FocalSets
-from evlearn.blocks import ArrayRows, Rows, open_rows
-from evlearn.blocks.dask_rows import DaskRows
-from evlearn.blocks.open import is_elsewhere, open_once
-from evlearn.blocks.sparse import SparseBlock, SparseRows, with_length
-from evlearn.blocks.targets import check_out, make_target, refuse_key_names
+from evlearn.blocks import ArrayDataset, RowDataset, open_dataset
+from evlearn.blocks.dask_dataset import DaskDataset
+from evlearn.blocks.open import needs_blocks, open_once
+from evlearn.blocks.sparse import SparseBlock, SparseDataset, with_length
+from evlearn.blocks.targets import check_key_names, check_out, make_target
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.collapse import without_evidence
 from evlearn.cluster.focal_families import refuse_too_many_sets
@@ -25,67 +25,65 @@ from evlearn.partition import SURE_LEVEL, CredalPartition, Verdict
 from evlearn.partition.credal_partition import with_problems
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.files import naming, same_file
-from evlearn.utils.parallel import keeping_workers, one_blas_thread
+from evlearn.utils.files import name_file_in_errors, same_file
+from evlearn.utils.parallel import one_blas_thread, reuse_workers
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import BoolArray, DaskLike, DataLike, FloatArray, IntArray, PathLike
-from evlearn.utils.validation import check_flag
 
-# Rows that are compared with known samples at a time.
+# Number of rows per block that are compared with reference samples.
 _BLOCK_ROWS = 256
-#: Labels of focal sets, which are the columns of masses in Parquet files.
+#: Pattern of labels of focal sets, which are column names of masses in Parquet files.
 _LABEL = re.compile(r"∅|Ω|\{.*\}", re.DOTALL)
 _OF_TRAINING_SAMPLES = ("credal_partition_", "masses_", "labels_")
 
 
 class RowModel(Protocol):
-    """What gives a row its masses, whatever other rows there are. It travels to workers, so it should be small."""
+    """Model that assigns masses to each row independently; it is sent to workers, so it should be small."""
 
     @property
     def focal_sets(self) -> FocalSets:
-        """The sets that carry mass."""
+        """Sets that may carry mass."""
 
     def assign(self, rows: Any, weights: Any = None) -> FloatArray:
-        """The masses of rows."""
+        """Return the masses of rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BlockModel:
-    """A row model that compares rows, some at a time, with samples whose masses are known.
+    """Row model that compares blocks of rows with reference samples.
 
     Attributes
     ----------
-    masses : ndarray of shape (n_known, n_focal_sets)
-        The masses of the known samples.
+    masses : ndarray of shape (n_reference, n_focal_sets)
+        Masses of the reference samples.
     focal_sets : FocalSets
-        What their columns stand for.
+        Sets of the columns of the masses.
     """
 
     masses: FloatArray
     focal_sets: FocalSets
 
     def assign(self, rows: Any, weights: Any = None) -> FloatArray:
-        """The masses of rows."""
+        """Return the masses of rows."""
         out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
         for block in row_blocks(len(rows), _BLOCK_ROWS):
             out[block] = self.masses_of(rows[block])
         return out
 
     def masses_of(self, rows: FloatArray) -> FloatArray:
-        """The masses of a few rows as the user knows them."""
+        """Return the masses of a block of rows."""
         raise NotImplementedError
 
 
 class RowwiseClusterer(EvidentialClusterer):
-    """Base class: `_model` gives masses to rows, and everything else is a map."""
+    """Base class of clusterers whose `_model` assigns masses to rows."""
 
     n_clusters: Any
     n_jobs: int | None
-    masses_file: PathLike | None
-    store_masses: bool = True
+    store_masses: bool | PathLike = True
     _model: Any
 
-    #: Focal sets that are few however many clusters there are.
+    #: Family whose number of focal sets grows only linearly with the number of clusters.
     _fewer_sets = "auto"
 
     @overload
@@ -95,28 +93,29 @@ class RowwiseClusterer(EvidentialClusterer):
     @overload
     def predict_mass(self, X: DataLike, *, out: PathLike) -> CredalPartition | Path: ...
     def predict_mass(self, X: DataLike, *, out: PathLike | None = None) -> Any:
-        """The mass functions of samples, new or old.
+        """Predict the mass functions of training samples or new samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The samples; any kind of data that `fit` accepts.
+            Samples, in any form that `fit` accepts.
         out : str, path or None, default=None
-            Where the masses go: None for memory, or a name that ends in ``.npy`` for a memory map, or in
-            ``.parquet`` for a folder of Parquet files. An existing file is not replaced.
+            Destination of the masses. None: memory; a name that ends in ``.npy``: a memory map; a name that ends
+            in ``.parquet``: a folder of Parquet files. An existing file is not replaced.
 
         Returns
         -------
         CredalPartition, Path or dask array
-            A mass function for each sample, with the row names of a pandas frame; the folder if `out` is one of
+            Mass function of each sample, with the row names of a pandas frame; the folder if `out` is a folder of
             Parquet files; a Dask array of masses, not computed yet, if X is a Dask collection on a cluster and
             `out` is None.
         """
         check_is_fitted(self)
         check_out(out)
-        with one_blas_thread(), self._opened(X, reset=False) as rows:
-            found = self._masses(rows, out)
-        return with_names_of(X, found) if isinstance(found, CredalPartition) and not is_elsewhere(X) else found
+        with one_blas_thread(), self._open_rows(X, reset=False) as rows:
+            masses = self._masses(rows, out)
+        has_names = isinstance(masses, CredalPartition) and not needs_blocks(X)
+        return with_names_of(X, masses) if has_names else masses
 
     @overload
     def predict(self, X: DaskLike, *, out: PathLike | None = None) -> Any: ...
@@ -125,21 +124,21 @@ class RowwiseClusterer(EvidentialClusterer):
     @overload
     def predict(self, X: DataLike, *, out: PathLike) -> IntArray | Path: ...
     def predict(self, X: DataLike, *, out: PathLike | None = None) -> Any:
-        """The most plausible cluster of each sample, also of outliers: ask `predict_mass` who they are.
+        """Predict the most plausible cluster of each sample, also of outliers, which `predict_mass` identifies.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The samples; any kind of data that `fit` accepts.
+            Samples, in any form that `fit` accepts.
         out : str, path or None, default=None
-            Where the cluster numbers go: None for memory, or a name that ends in ``.npy`` for a memory map, or in
-            ``.parquet`` for a folder of Parquet files. An existing file is not replaced.
+            Destination of the cluster numbers. None: memory; a name that ends in ``.npy``: a memory map; a name
+            that ends in ``.parquet``: a folder of Parquet files. An existing file is not replaced.
 
         Returns
         -------
         ndarray of int of shape (n_samples,), Path or dask collection
-            Cluster numbers; the folder if `out` is one of Parquet files; if X is a Dask collection on a cluster
-            and `out` is None, a Dask array or a Series with its index, not computed yet.
+            Cluster numbers; the folder if `out` is a folder of Parquet files; if X is a Dask collection on a
+            cluster and `out` is None, a Dask array or a Series with its index, not computed yet.
         """
         return self._view(X, "to_hard", np.intp if out is None else np.int32, out=out)
 
@@ -148,12 +147,12 @@ class RowwiseClusterer(EvidentialClusterer):
     @overload
     def predict_proba(self, X: DataLike) -> FloatArray: ...
     def predict_proba(self, X: DataLike) -> Any:
-        """Probabilities of the clusters, proportional to their plausibilities; nearly equal ones for outliers.
+        """Predict probabilities of the clusters, proportional to their plausibilities; nearly equal for outliers.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The samples; any kind of data that `fit` accepts.
+            Samples, in any form that `fit` accepts.
 
         Returns
         -------
@@ -167,32 +166,32 @@ class RowwiseClusterer(EvidentialClusterer):
     @overload
     def predict_set(self, X: DataLike, *, level: float = SURE_LEVEL) -> BoolArray: ...
     def predict_set(self, X: DataLike, *, level: float = SURE_LEVEL) -> Any:
-        """The clusters that each sample may belong to, see `evlearn.CredalPartition.verdict`.
+        """Predict the set of clusters that each sample may belong to, see `evlearn.CredalPartition.verdict`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The samples; any kind of data that `fit` accepts.
+            Samples, in any form that `fit` accepts.
         level : float, default=0.6
-            The belief that the candidates of a sample must have together.
+            Belief that the candidates of a sample must have together.
 
         Returns
         -------
         ndarray of bool of shape (n_samples, n_clusters)
-            Whether the cluster is a candidate: one for sure samples, several for torn ones, none for outliers. A
-            Dask array, not computed yet, if X is a Dask collection on a cluster.
+            True for candidates: 1 for sure samples, several for torn ones, none for outliers. A Dask array, not
+            computed yet, if X is a Dask collection on a cluster.
         """
         return self._view(X, "verdict", np.bool_, level)
 
     def fit_predict(self, X: DataLike, y: object = None, **kwargs: object) -> Any:
-        """Find the clusters, and the most plausible one of each sample.
+        """Find the clusters, and predict the most plausible cluster of each sample.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The samples; any kind of data that `fit` accepts. Where it keeps no labels, they are read once more.
+            Samples, in any form that `fit` accepts. If `fit` does not store labels, X is read again.
         y : None, default=None
-            Not used; present for scikit-learn's conventions.
+            Not used; present for API consistency.
         kwargs : dict
             Other arguments of `fit`.
 
@@ -205,15 +204,15 @@ class RowwiseClusterer(EvidentialClusterer):
         fitted = estimator.fit(X, **kwargs)
         return fitted.labels_ if "labels_" in fitted.__dict__ else fitted.predict(X)
 
-    if not TYPE_CHECKING:  # or else every misspelt name would be one that it might answer
+    if not TYPE_CHECKING:  # for type checkers, a misspelled name is an error
 
         def __getattr__(self, name: str) -> Any:
             if name in _OF_TRAINING_SAMPLES and "_model" in self.__dict__:
-                # A model file holds neither of the two.
+                # A model file contains neither masses nor `_no_masses`.
                 reason = self.__dict__.get("_no_masses", "it is not in the model file that this was loaded from")
                 raise AttributeError(
                     f"there is no {name}: {reason}. "
-                    "Ask predict(X), or predict_mass(X, out=...), which writes to a file."
+                    "Use predict(X), or predict_mass(X, out=...), which writes to a file."
                 )
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -221,12 +220,12 @@ class RowwiseClusterer(EvidentialClusterer):
 
     @property
     def _folder_of_copies(self) -> str | None:
-        """Where files are copied to for a fit; None leaves them with the workers of a cluster, if there is one."""
+        """Folder for copies of files during a fit; None leaves them to the workers of a cluster, if any."""
         return None
 
     @property
     def _takes_sparse(self) -> bool:
-        """Whether features may be sparse."""
+        """True if features may be sparse."""
         return False
 
     def __sklearn_tags__(self) -> Any:
@@ -234,103 +233,107 @@ class RowwiseClusterer(EvidentialClusterer):
         tags.input_tags.sparse = self._takes_sparse
         return tags
 
-    def _read(self, X: Any, *, reset: bool) -> Numbers:
-        """An array in memory, or sparse rows, checked."""
+    def _read_data(self, X: Any, *, reset: bool) -> Numbers:
+        """Read and check an array in memory or sparse rows."""
         options = {"dtype": [np.float64, np.float32], "accept_sparse": "csr" if self._takes_sparse else False}
         return with_length(read_numbers(self, X, reset=reset, takes_gaps=self._takes_gaps, **options))
 
     @contextmanager
-    def _opened(self, X: Any, *, reset: bool) -> Iterator[Rows]:
-        """Rows of X, with temporary files for as long as they are needed."""
-        elsewhere = is_elsewhere(X)
-        if elsewhere and reset:
-            rows = open_rows(X, folder=self._folder_of_copies, n_jobs=self.n_jobs)
-        elif elsewhere:
+    def _open_rows(self, X: Any, *, reset: bool) -> Iterator[RowDataset]:
+        """Open the rows of X, with temporary files until the end of the context."""
+        has_blocks = needs_blocks(X)
+        if has_blocks and reset:
+            rows = open_dataset(X, folder=self._folder_of_copies, n_jobs=self.n_jobs)
+        elif has_blocks:
             rows = open_once(X, self.n_jobs)
         else:
-            rows = _rows_of(self._read(X, reset=reset))
+            rows = _rows_of(self._read_data(X, reset=reset))
         try:
-            if elsewhere:
+            if has_blocks:
                 _check_features(self, rows, reset)
-            with keeping_workers():
+            with reuse_workers():
                 yield rows
         finally:
             if rows is not X:
                 rows.close()
 
-    def _without_gaps(self, rows: Rows, n_components: int) -> Rows:
-        """The rows to fit to."""
+    def _without_gaps(self, rows: RowDataset, n_components: int) -> RowDataset:
+        """Return complete rows for a fit, and store the model of missing values if there are any."""
         self._gaps = None
-        if not isinstance(rows, ArrayRows) or not rows.has_gaps:
+        if not isinstance(rows, ArrayDataset) or not rows.has_gaps:
             return rows
-        return ArrayRows(self._filled(Numbers(rows.read(0, len(rows)), True), n_components))
+        return ArrayDataset(self._fill_missing(Numbers(rows.read_rows(0, len(rows)), True), n_components))
 
-    def _learn_gaps_of(self, rows: Rows, n_components: int, weights: FloatArray | None = None) -> None:
-        """After a fit to complete samples in memory: what new samples with gaps may look like."""
-        if not self._takes_gaps or not isinstance(rows, ArrayRows) or isinstance(rows, SparseRows):
+    def _learn_gaps_of(self, rows: RowDataset, n_components: int, weights: FloatArray | None = None) -> None:
+        """Learn the model of missing values after a fit to complete samples in memory, for predictions."""
+        if not self._takes_gaps or not isinstance(rows, ArrayDataset) or isinstance(rows, SparseDataset):
             return
         if rows.in_memory:
-            self._learn_gaps(rows.read(0, len(rows)), n_components, weights)
+            self._learn_gaps(rows.read_rows(0, len(rows)), n_components, weights)
 
     # The result
 
+    @property
+    def _masses_file(self) -> PathLike | None:
+        """File of `store_masses`, or None."""
+        return None if isinstance(self.store_masses, (bool, np.bool_)) else self.store_masses
+
     def _check_masses(self) -> None:
-        """Raise unless it is clear where masses go, and that no other file is lost."""
-        check_flag("store_masses", self.store_masses)
-        check_out(self.masses_file, "masses_file")
+        """Check the destination of the masses, which must not be the file of the checkpoint."""
+        if not isinstance(self.store_masses, (bool, np.bool_, str, os.PathLike)):
+            raise ValueError(f"store_masses must be True, False or the name of a file, got {self.store_masses!r}.")
+        check_out(self._masses_file, "store_masses")
         checkpoint = self.get_params(deep=False).get("checkpoint")
         if (
-            self.masses_file is not None
+            self._masses_file is not None
             and isinstance(checkpoint, (str, os.PathLike))
-            and same_file(checkpoint, self.masses_file)
+            and same_file(checkpoint, self._masses_file)
         ):
             raise ValueError(
-                f"checkpoint={os.fspath(checkpoint)!r} is also the masses_file, which would be deleted with the "
+                f"checkpoint={os.fspath(checkpoint)!r} is also store_masses, which would be deleted with the "
                 "checkpoint at the end of the fit; choose another name for one of them."
             )
-        if not self.store_masses and self.masses_file is not None:
-            raise ValueError(f"give masses_file={os.fspath(self.masses_file)!r} or store_masses=False, not both.")
 
-    def _refuse_masses(self, rows: Rows, focal_sets: Any) -> None:
-        """Raise if a fit would end with masses that have no room in memory."""
+    def _refuse_masses(self, rows: RowDataset, focal_sets: Any) -> None:
+        """Raise an error if the masses of the fit would exceed the memory."""
         n_clusters = focal_sets.frame_size if isinstance(focal_sets, FocalSets) else self.n_clusters
-        if isinstance(n_clusters, str) or not (self.store_masses and self.masses_file is None and rows.in_memory):
+        if isinstance(n_clusters, str) or not (self.store_masses and self._masses_file is None and rows.in_memory):
             return
-        instead = f"focal_sets={self._fewer_sets!r}, which has only pairs of neighbouring clusters"
+        instead = f"focal_sets={self._fewer_sets!r}, which has only pairs of neighboring clusters"
         if "store_masses" in self.get_params(deep=False):
-            instead = f"store_masses=False, masses_file='....npy', or {instead}"
+            instead = f"store_masses=False, store_masses='....npy', or {instead}"
         shape = (len(rows), rows.n_features)
         refuse_too_many_sets(focal_sets, n_clusters, shape, rows.dtype.itemsize, instead=instead)
 
-    def _publish_masses(self, rows: Rows) -> None:
+    def _publish_masses(self, rows: RowDataset) -> None:
         for name in (*_OF_TRAINING_SAMPLES, "_no_masses"):
             self.__dict__.pop(name, None)
         if not self.store_masses:
             self._no_masses = "store_masses is False"
             return
-        if isinstance(rows, DaskRows) and self.masses_file is None:
+        if isinstance(rows, DaskDataset) and self._masses_file is None:
             self.masses_ = self._masses(rows, None)
-            self.labels_ = self._viewed(rows, "to_hard", np.intp)
+            self.labels_ = self._map_view(rows, "to_hard", np.intp)
             return
-        if self.masses_file is None and not rows.in_memory:
-            self._no_masses = "it is kept only of data in memory, or with masses_file='....npy'"
+        if self._masses_file is None and not rows.in_memory:
+            self._no_masses = "it is stored only for data in memory, or with store_masses='....npy'"
             return
-        partition = self._masses(rows, self.masses_file)
+        partition = self._masses(rows, self._masses_file)
         if isinstance(partition, CredalPartition):
             self._publish(partition)
         else:
             self._no_masses = f"the masses are in {os.fspath(partition)}"
 
-    def _masses(self, rows: Rows, out: PathLike | None) -> Any:
+    def _masses(self, rows: RowDataset, out: PathLike | None) -> Any:
         model = self._model_for(rows)
-        masses = self._mapped(rows, model.assign, model.focal_sets.labels, rows.dtype, out)
-        if not isinstance(masses, np.ndarray):  # a folder, or what Dask has not computed yet
+        masses = self._map_rows(rows, model.assign, model.focal_sets.labels, rows.dtype, out)
+        if not isinstance(masses, np.ndarray):  # a folder, or a Dask array that is not computed yet
             return masses
         names = rows.keys.names() if out is None and rows.keys is not None else None
         return with_problems(CredalPartition(masses, model.focal_sets, names, validate=False), self._problems)
 
-    def _model_for(self, rows: Rows | Numbers) -> Any:
-        """The model; for rows with gaps the one that knows what to make of these."""
+    def _model_for(self, rows: RowDataset | Numbers) -> Any:
+        """Return the model, extended for rows with missing values and for a fit without evidence."""
         model = GapModel(self._model, self._known_gaps()) if rows.has_gaps else self._model
         return _DoubtModel(model) if self._lacks_evidence else model
 
@@ -339,21 +342,23 @@ class RowwiseClusterer(EvidentialClusterer):
     ) -> Any:
         check_is_fitted(self)
         check_out(out)
-        with one_blas_thread(), self._opened(X, reset=False) as rows:
-            return self._viewed(rows, method, dtype, rule, out)
+        with one_blas_thread(), self._open_rows(X, reset=False) as rows:
+            return self._map_view(rows, method, dtype, rule, out)
 
-    def _viewed(
-        self, rows: Rows, method: str, dtype: Any, rule: Any = "plausibility", out: PathLike | None = None
+    def _map_view(
+        self, rows: RowDataset, method: str, dtype: Any, rule: Any = "plausibility", out: PathLike | None = None
     ) -> Any:
         view = _View(self._model_for(rows), method, rule)
         columns = None if method == "to_hard" else self.focal_sets_.frame
-        return self._mapped(rows, view, columns, rows.dtype if dtype is None else dtype, out)
+        return self._map_rows(rows, view, columns, rows.dtype if dtype is None else dtype, out)
 
-    def _mapped(self, rows: Rows, function: Any, columns: Any, dtype: Any, out: PathLike | None = None) -> Any:
-        """What a function makes of all rows: columns of these names, or one number for each row."""
-        if isinstance(rows, DaskRows) and out is None:
+    def _map_rows(
+        self, rows: RowDataset, function: Any, columns: Any, dtype: Any, out: PathLike | None = None
+    ) -> Any:
+        """Apply a function to all rows; its results have named columns, or are a number for each row."""
+        if isinstance(rows, DaskDataset) and out is None:
             return rows.lazy(function, columns, dtype)
-        with nullcontext() if out is None else naming(out):
+        with nullcontext() if out is None else name_file_in_errors(out):
             target = make_target(out, len(rows), columns, dtype, rows.key_names)
             try:
                 rows.write(function, target, n_jobs=self.n_jobs)
@@ -365,13 +370,13 @@ class RowwiseClusterer(EvidentialClusterer):
 
 @dataclass(frozen=True)
 class _DoubtModel:
-    """A row model for a fit without evidence: its masses are doubt."""
+    """Row model for a fit without evidence, whose masses express doubt."""
 
     model: RowModel
 
     @property
     def focal_sets(self) -> FocalSets:
-        """The sets that carry mass."""
+        """Sets that may carry mass."""
         return self.model.focal_sets
 
     def assign(self, rows: Any, weights: Any = None) -> FloatArray:
@@ -381,7 +386,7 @@ class _DoubtModel:
 
 @dataclass(frozen=True)
 class _View:
-    """From a block of rows to a view of its credal partition."""
+    """Function from a block of rows to a view of its credal partition."""
 
     model: RowModel
     method: str
@@ -393,29 +398,31 @@ class _View:
 
     def __call__(self, rows: FloatArray, weights: Any = None) -> Any:
         masses = self.model.assign(rows)
-        if len(rows) == 0:  # a chunk of Dask may have none, and a partition may not
+        if len(rows) == 0:  # a chunk of Dask may be empty, but a partition may not
             shape = (0,) if self.method == "to_hard" else (0, self.model.focal_sets.frame_size)
             return np.empty(shape, dtype=masses.dtype)
-        found = getattr(CredalPartition(masses, self.model.focal_sets, validate=False), self.method)(self.rule)
-        return found.candidates if isinstance(found, Verdict) else found
+        partition = CredalPartition(masses, self.model.focal_sets, validate=False)
+        values = getattr(partition, self.method)(self.rule)
+        return values.candidates if isinstance(values, Verdict) else values
 
 
-def _rows_of(numbers: Numbers) -> ArrayRows:
+def _rows_of(numbers: Numbers) -> ArrayDataset:
     data: Any = numbers.data
-    return SparseRows(data) if isinstance(data, SparseBlock) else ArrayRows(data, has_gaps=numbers.has_gaps)
+    return SparseDataset(data) if isinstance(data, SparseBlock) else ArrayDataset(data, has_gaps=numbers.has_gaps)
 
 
-def _check_features(estimator: Any, rows: Rows, reset: bool) -> None:
-    """As scikit-learn does for arrays and frames: the number and the names of the columns stay what they are."""
+def _check_features(estimator: Any, rows: RowDataset, reset: bool) -> None:
+    """Set or check the number and the names of features, as scikit-learn does for arrays and frames."""
     if reset:
         if rows.weights is not None and not has_fit_parameter(estimator, "sample_weight"):
             raise ValueError(
-                f"X was opened with weight=..., and {type(estimator).__name__} does not support weights."
+                f"X was opened with weight=..., but {type(estimator).__name__} does not support weights; open X "
+                "without weights."
             )
-        masses_file = estimator.masses_file
+        masses_file = estimator._masses_file
         if masses_file is not None and os.fspath(masses_file).endswith(".parquet"):
-            # Before the fit, when the focal sets may not be known yet.
-            refuse_key_names([name for name in rows.key_names if _LABEL.fullmatch(name)])
+            # Any label of a focal set is rejected, because the focal sets may be unknown before the fit.
+            check_key_names([name for name in rows.key_names if _LABEL.fullmatch(name)])
         estimator.__dict__.pop("feature_names_in_", None)
         estimator.n_features_in_ = rows.n_features
         if rows.feature_names is not None:
@@ -426,8 +433,9 @@ def _check_features(estimator: Any, rows: Rows, reset: bool) -> None:
             f"X has {rows.n_features} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input."
         )
-    known = getattr(estimator, "feature_names_in_", None)
-    if known is not None and rows.feature_names is not None and list(known) != list(rows.feature_names):
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and rows.feature_names is not None and list(names) != list(rows.feature_names):
         raise ValueError(
-            f"X has the columns {list(rows.feature_names)}, and the model was fitted to {list(known)}."
+            f"X has the columns {list(rows.feature_names)}, and the model was fitted to {list(names)}; use the "
+            "same columns."
         )

@@ -1,4 +1,4 @@
-"""What sets of clusters cost a sample, and the masses that cost least: shared by all methods with prototypes."""
+"""Costs of sets of clusters, and the masses of minimum cost, for all methods with prototypes."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,28 +10,28 @@ from evlearn.belief import FocalSets
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_shape
 
-#: No set costs more than this many times its squared distance: it gets no mass anyway, and nothing overflows.
+#: Maximum ratio of a cost to the squared distance. Such a set gets no mass in any case, and nothing overflows.
 DEAREST = 1e20
-#: How many numbers of prototypes are copied at a time.
+#: Number of coordinates of prototypes per block.
 _NUMBERS = 1 << 18
 
 
 @dataclass(frozen=True)
 class SetCosts:
-    r"""What the sets of clusters cost: the numbers :math:`p_j` and :math:`g_j`, the empty set, and :math:`\beta`.
+    r"""Costs of sets of clusters: the numbers :math:`p_j` and :math:`g_j`, the empty set, and :math:`\beta`.
 
     Attributes
     ----------
     focal_sets : FocalSets
-        The sets that may carry mass.
+        Sets that may carry mass.
     spread : ndarray of shape (n_focal_sets - 1,)
-        The factor p of the sum of squared distances to the prototypes of a set.
+        Factor p of the sum of squared distances to the prototypes of a set.
     gain : ndarray of shape (n_focal_sets - 1,)
-        The factor g of the mean squared distance of these prototypes to their barycentre.
+        Factor g of the mean squared distance of these prototypes to their barycenter.
     empty : float
-        The cost of the empty set, in squared units of the data.
+        Cost of the empty set, in squared units of the data.
     beta : float
-        The exponent of the masses.
+        Exponent of the masses.
     """
 
     focal_sets: FocalSets
@@ -41,80 +41,80 @@ class SetCosts:
     beta: float
 
     def __post_init__(self) -> None:
-        # Compiled code reads these without looking.
+        # Compiled code reads these arrays without bounds checks.
         check_shape("spread", self.spread, (len(self.focal_sets) - 1,))
         check_shape("gain", self.gain, (len(self.focal_sets) - 1,))
 
     @classmethod
     def ecm(cls, focal_sets: FocalSets, *, alpha: float, beta: float, delta: float) -> "SetCosts":
-        r"""Costs :math:`|A|^\alpha\|x-\bar v_A\|^2`, and :math:`\delta^2` for the empty set."""
+        r"""Return the costs :math:`|A|^\alpha\|x-\bar v_A\|^2`, and :math:`\delta^2` for the empty set."""
         size = focal_sets.sizes[1:].astype(np.float64)
         alphas = np.minimum(alpha, np.log(DEAREST) / np.log(np.maximum(size, 2)))
         return cls(focal_sets, size ** (alphas - 1), size**alphas, delta * delta, beta)
 
     @classmethod
     def ccm(cls, focal_sets: FocalSets, *, gamma: float, beta: float, delta: float) -> "SetCosts":
-        r"""Costs :math:`(\sum_{k\in A}\|x-v_k\|^2+\gamma\|x-\bar v_A\|^2)/(|A|+\gamma)`."""
+        r"""Return the costs :math:`(\sum_{k\in A}\|x-v_k\|^2+\gamma\|x-\bar v_A\|^2)/(|A|+\gamma)`."""
         size = focal_sets.sizes[1:].astype(np.float64)
-        # A single cluster is its own barycentre: its cost is the squared distance, whatever gamma is.
+        # The barycenter of a single cluster is its prototype, so its cost is the squared distance for any gamma.
         return cls(focal_sets, (1 + gamma / size) / (size + gamma), gamma / (size + gamma), delta * delta, beta)
 
     @cached_property
     def membership(self) -> FloatArray:
-        """The nonempty sets as rows of zeros and ones."""
+        """Nonempty sets as rows of zeros and ones."""
         return self.focal_sets.membership[1:].astype(np.float64)
 
     @cached_property
     def size(self) -> FloatArray:
-        """The number of clusters in each nonempty set."""
+        """Number of clusters in each nonempty set."""
         return np.asarray(self.membership.sum(axis=1))
 
     @cached_property
     def lists(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """The members of each set and the sets of each cluster, in CSR form."""
+        """Members of each set and sets of each cluster, in CSR form."""
         table = self.focal_sets.membership[1:]
         return (*_lists(table), *_lists(table.T))
 
-    def barycentres(self, prototypes: FloatArray) -> FloatArray:
-        """The mean of the prototypes of each set."""
+    def barycenters(self, prototypes: FloatArray) -> FloatArray:
+        """Return the mean of the prototypes of each set."""
         return np.asarray(self.membership @ prototypes / self.size[:, None])
 
     def spreads(self, prototypes: FloatArray) -> FloatArray:
-        """The mean squared distance of the prototypes of each set to their barycentre."""
+        """Return the mean squared distance of the prototypes of each set to their barycenter."""
         begin, members = self.lists[:2]
-        found = np.zeros(len(begin) - 1)
-        several = np.flatnonzero(np.diff(begin) > 1)
-        blocks = np.cumsum(np.diff(begin)[several]) * prototypes.shape[1] // _NUMBERS
-        for sets in np.split(several, np.flatnonzero(np.diff(blocks)) + 1) if len(several) else []:
+        spreads = np.zeros(len(begin) - 1)
+        larger_sets = np.flatnonzero(np.diff(begin) > 1)
+        blocks = np.cumsum(np.diff(begin)[larger_sets]) * prototypes.shape[1] // _NUMBERS
+        for sets in np.split(larger_sets, np.flatnonzero(np.diff(blocks)) + 1) if len(larger_sets) else []:
             sizes = np.diff(begin)[sets]
             first = np.cumsum(sizes) - sizes
-            those = prototypes[members[np.arange(sizes.sum()) + np.repeat(begin[sets] - first, sizes)]]
-            centres = np.add.reduceat(those, first) / sizes[:, None]
-            squares = ((those - np.repeat(centres, sizes, axis=0)) ** 2).sum(axis=1)
-            found[sets] = np.add.reduceat(squares, first) / sizes
-        return found
+            points = prototypes[members[np.arange(sizes.sum()) + np.repeat(begin[sets] - first, sizes)]]
+            centers = np.add.reduceat(points, first) / sizes[:, None]
+            squares = ((points - np.repeat(centers, sizes, axis=0)) ** 2).sum(axis=1)
+            spreads[sets] = np.add.reduceat(squares, first) / sizes
+        return spreads
 
 
 def masses_of_costs(costs: FloatArray, beta: float) -> FloatArray:
-    r"""The masses that minimise :math:`\sum_jm_j^\beta s_j`; sets that cost nothing share the mass equally."""
-    least = costs.min(axis=1, keepdims=True)
-    free = least[:, 0] <= 0
+    r"""Return the masses that minimize :math:`\sum_jm_j^\beta s_j`; sets without cost share the mass equally."""
+    minimum = costs.min(axis=1, keepdims=True)
+    free = minimum[:, 0] <= 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        masses = (least / costs) ** (1 / (beta - 1))
+        masses = (minimum / costs) ** (1 / (beta - 1))
     masses[free] = costs[free] <= 0
     masses /= masses.sum(axis=1, keepdims=True)
     return np.asarray(masses)
 
 
 def total_cost(powers: FloatArray, costs: FloatArray) -> float:
-    """The sum of the costs, weighted with the powers of the masses; what has no mass may cost anything."""
+    """Return the sum of the costs times the powers of masses; an infinite cost of the empty set is ignored."""
     first = 1 if np.isinf(costs[:1, 0]).any() else 0
     return float((powers[:, first:] * costs[:, first:]).sum())
 
 
 def solve_positive(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """Solve a symmetric system that may be singular: least squares, and the smallest solution, where it is."""
-    # Equations of very different sizes (a cluster that holds almost nothing) are first brought to one size.
+    """Solve a symmetric system; if it is singular, return the least-squares solution of minimum norm."""
+    # Equations are scaled first, because those of clusters with little mass are small.
     size = np.sqrt(np.clip(np.diag(matrix), np.finfo(np.float64).tiny, None))
     scaled, right = matrix / np.outer(size, size), (right.T / size).T
     try:
@@ -126,7 +126,7 @@ def solve_positive(matrix: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def powers_of(masses: FloatArray, beta: float, weights: Any) -> FloatArray:
-    """Masses, raised to a power and weighted."""
+    """Return powers of masses, multiplied by the weights of the samples."""
     powers = masses * masses if beta == 2 else masses**beta
     return np.asarray(powers if weights is None else powers * np.asarray(weights, dtype=np.float64)[:, None])
 

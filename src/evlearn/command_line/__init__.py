@@ -1,4 +1,4 @@
-"""The command ``evlearn``: cluster a table and predict with a stored model, without programming."""
+"""Command line interface ``evlearn``: cluster a table, and predict with a saved model."""
 
 from evlearn.command_line.main import main
 

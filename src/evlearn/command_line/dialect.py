@@ -18,15 +18,15 @@ from pathlib import Path
 
 from evlearn.utils.cells import NumberFormat, is_missing_text
 
-Record = tuple[int, list[str]]  # the number of a line, from 1, and its cells
+Record = tuple[int, list[str]]  # number of a line, from 1, and its cells
 
 _DELIMITERS = "\t;,|"
 _NO_DELIMITER = "\x1f"  # for a file with a single column
 _SAMPLE_LINES, _SAMPLE_CHARACTERS, _SAMPLE_CELLS = 1000, 1 << 22, 200_000
 _HEAD_BYTES = 1 << 16
-_MOST_TITLES = 20
+_MAX_TITLES = 20
 _GROUPED_DIGITS = 3
-_LONGEST_NUMBER = 40
+_MAX_NUMBER_LENGTH = 40
 _THOUSANDS = (".", ",", " ", "\u00a0", "\u202f", "'", "\u2019")
 _PLAIN, _COMMA = NumberFormat("."), NumberFormat(",")
 _FORMATS = (
@@ -43,23 +43,23 @@ class Dialect:
     Attributes
     ----------
     path : Path
-        The file.
+        Path of the file.
     encoding : str
-        The encoding.
+        Encoding.
     delimiter : str
-        The character between cells.
+        Character between cells.
     n_columns : int
-        The number of cells in a line.
+        Number of cells per line.
     titles : list of (int, list of str)
-        The lines above the header, which are skipped.
+        Lines above the header, which are skipped.
     numbers : NumberFormat
-        The number format.
+        Number format.
     certain : bool
         True if the decimal mark was set by the user or is proven by a cell.
     rejections : dict of int to str
         Error messages of the columns, by position, whose numbers are in another format or ambiguous.
     remarks : list of str
-        Decisions that the user should see.
+        Decisions that are reported to the user.
     """
 
     path: Path
@@ -94,23 +94,23 @@ class Dialect:
         return self.numbers.parse(cell) is not None or bool(_formats_of(cell))
 
     def check_titles(self, *, header: bool) -> None:
-        """Raise if there are lines above the table that belong to no header."""
+        """Raise a ValueError if there are lines above the table, but no header."""
         if not header and self._titles:
             line, cells = self._titles[0]
             raise ValueError(_ragged(self.path, self.delimiter, line, len(cells), self.n_columns))
 
     def check_numbers(self, position: int, name: str, cells: Sequence[str], *, header: bool) -> None:
-        """Raise if the numbers of a column are in another format than `numbers`, or ambiguous.
+        """Raise a ValueError if the numbers of a column are in another format than `numbers`, or ambiguous.
 
         Parameters
         ----------
         position : int
-            The position of the column.
+            Position of the column.
         name : str
-            Its name.
+            Name of the column.
         cells : sequence of str
-            Some of its cells. If one of them has a point and the decimal mark is not certain, the whole column is
-            read, once, so that the result does not depend on the rows that are read together.
+            Cells of the column. If one of them has a point and the decimal mark is uncertain, the whole column is
+            read once, so that the result does not depend on chunks.
         header : bool
             True if the first record is a header.
         """
@@ -125,7 +125,7 @@ class Dialect:
         self._clear.add(position)
 
     def check_cell(self, name: str, cell: str, line: int) -> None:
-        """Raise if a cell of a column of numbers is a number in another format."""
+        """Raise a ValueError if a cell of a column of numbers is a number in another format."""
         formats = _formats_of(cell)
         if formats:
             raise ValueError(_foreign(self.path, line, cell, formats, self.numbers).format(column=repr(name)))
@@ -149,9 +149,9 @@ def detect(
     Parameters
     ----------
     path : str or path
-        The file.
+        Path of the file.
     delimiter, decimal, thousands, encoding : str or None, default=None
-        The parts of the format that the user has set; None detects them. A thousands mark is never guessed: a file
+        Parts of the format that the user has set; None means detection. A thousands mark is never guessed: a file
         with such marks is rejected with a message that names the options to read it.
     """
     path = Path(path)
@@ -173,9 +173,9 @@ def detect(
     body = [(line, cells[: layout.width]) for line, cells in layout.body]
     remarks = []
     if layout.titles:
-        shown = ", ".join(repr(delimiter.join(cells)[:40]) for _, cells in layout.titles[:2])
-        more = ", ..." if len(layout.titles) > 2 else ""
-        remarks.append(f"{path.name}: lines above the table are skipped: {shown}{more}.")
+        preview = ", ".join(repr(delimiter.join(cells)[:40]) for _, cells in layout.titles[:2])
+        ending = ", ..." if len(layout.titles) > 2 else ""
+        remarks.append(f"{path.name}: lines above the table are skipped: {preview}{ending}.")
     numbers, certain = _find_numbers(body, decimal, thousands)
     if decimal is None and numbers == _COMMA:
         remarks += _remark_on_commas(path, body)
@@ -187,7 +187,7 @@ def detect(
 
 # Encoding and kind of file
 
-_MARKS = (  # of UTF-32 before those of UTF-16, which are a part of them
+_MARKS = (  # UTF-32 before UTF-16, whose marks are prefixes of those of UTF-32
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -211,7 +211,7 @@ _SIGNATURES = {
     b"\x93NUMPY": "is a NumPy array; write it as text with numpy.savetxt(..., delimiter=',').",
     b"%PDF": "is a PDF file; export the table as CSV.",
 }
-_MODEL = 'is a model; the order is "evlearn predict model.json data.csv".'
+_MODEL = 'is a model; the order of arguments is "evlearn predict model.json data.csv".'
 _JSON = "is a JSON file, not CSV; convert it, for example with pandas.read_json(...).to_csv(..., index=False)."
 
 
@@ -255,7 +255,7 @@ def _marked_encoding(head: bytes) -> str | None:
 
 
 def _check_kind(path: Path, head: bytes) -> None:
-    """Raise if the first bytes of a file are those of another kind of file."""
+    """Raise a ValueError if the first bytes of a file are those of another kind of file."""
     if head.startswith(b"PK\x03\x04"):
         try:
             with zipfile.ZipFile(path) as archive:
@@ -303,14 +303,14 @@ def _undecodable(path: Path, encoding: str, error: UnicodeDecodeError) -> str:
                 raw.decode(encoding)
             except UnicodeDecodeError as place:
                 line += len(re.findall(rb"\r(?!\n)", raw[: place.start]))
-                where = (
+                location = (
                     f"{path.name}, line {line}: byte 0x{raw[place.start]:02x} at position {offset + place.start}"
                 )
                 word = _surrounding(raw, place.start)
                 if _family(encoding) != "utf8":
-                    return f"{where} is not {name}; use another --encoding."
+                    return f"{location} is not {name}; use another --encoding."
                 return (
-                    f"{where} is not {name}. For files from Excel or Windows, use --encoding cp1252"
+                    f"{location} is not {name}. For files from Excel or Windows, use --encoding cp1252"
                     + (f" if the word there is {word!r}" if word else "")
                     + "; otherwise name the encoding of the program that wrote the file."
                 )
@@ -320,7 +320,7 @@ def _undecodable(path: Path, encoding: str, error: UnicodeDecodeError) -> str:
 
 
 def _surrounding(raw: bytes, position: int) -> str:
-    """Return the word around a byte, as Windows would show it; empty if it cannot."""
+    """Return the word around a byte in the encoding cp1252, or an empty string."""
     try:
         before = raw[max(0, position - 20) : position].decode("ascii", "replace")
         after = raw[position : position + 20].decode("cp1252")
@@ -352,7 +352,7 @@ def _open(path: Path, encoding: str) -> Iterator[str]:
 
 
 def _first_lines(path: Path, encoding: str) -> tuple[list[str], bool]:
-    """Return the first lines of a file, and True if these are all."""
+    """Return the first lines of a file, and True if the file has no other lines."""
     lines: list[str] = []
     size = 0
     source = _open(path, encoding)
@@ -437,12 +437,12 @@ class _Layout:
 
     @property
     def has_trailing(self) -> bool:
-        """True if there is a single column with a delimiter behind it."""
+        """True if there is a single column with trailing delimiters."""
         return self.width == 1 and any(len(cells) > 1 for _, cells in self.body)
 
     @property
     def cells(self) -> list[str]:
-        """Cells without those of a line that may be a header."""
+        """Cells without a line that may be a header."""
         return [cell for _, row in (self.body[1:] or self.body) for cell in row[: self.width]]
 
     @property
@@ -453,7 +453,7 @@ class _Layout:
 
 
 class _Sample:
-    """The first lines of a file."""
+    """First lines of a file."""
 
     def __init__(self, path: Path, lines: list[str], whole: bool, n_before: int) -> None:
         self.path = path
@@ -463,7 +463,7 @@ class _Sample:
 
     @cached_property
     def text(self) -> str:
-        """All lines."""
+        """Text of all lines."""
         return "".join(self._lines)
 
     def layout(self, delimiter: str) -> _Layout:
@@ -476,14 +476,14 @@ class _Sample:
             if self._whole or not error.at_end or not records:
                 return _Layout(delimiter, _width([cells for _, cells in records]), [], records, str(error))
         if not self._whole and len(records) > 1:
-            records.pop()  # which may go on behind the sample
+            records.pop()  # the last record may be incomplete
         width = _width([cells for _, cells in records])
         first = next((k for k, (_, cells) in enumerate(records) if _fits(cells, width)), 0)
-        first += _n_titles([cells for _, cells in records[first : first + _MOST_TITLES + 2]], width)
+        first += _n_titles([cells for _, cells in records[first : first + _MAX_TITLES + 2]], width)
         titles, body = records[:first], records[first:]
         message = None
         ragged = next(((line, cells) for line, cells in body if not _fits(cells, width)), None)
-        if len(titles) > _MOST_TITLES or not all(_is_title(cells, width) for _, cells in titles):
+        if len(titles) > _MAX_TITLES or not all(_is_title(cells, width) for _, cells in titles):
             ragged = titles[0]
         if ragged is not None:
             line, cells = ragged
@@ -588,9 +588,9 @@ def _find_delimiter(sample: _Sample, marks: Sequence[str]) -> str:
         scores = {}  # another delimiter is in most cells, and some lines are broken
     single, spaced = sample.layout(_NO_DELIMITER), sample.layout(" ")
     # Spaces are frequent in text, so they separate cells only if the cells are numbers.
-    least = max([0.5, *(score[1] for score in scores.values())])
+    min_number_share = max([0.5, *(score[1] for score in scores.values())])
     is_even = spaced.error is None and spaced.width > 1 and (" " not in marks or sample.quoted(" "))
-    if is_even and spaced.number_share > least:
+    if is_even and spaced.number_share > min_number_share:
         _check_groups(sample, single)
         return " "
     if scores:
@@ -648,7 +648,7 @@ def _is_header(cells: list[str]) -> bool:
 
 
 def _by_spaces(sample: _Sample, marks: list[str]) -> str:
-    """Return the only delimiter, or the one that no space follows; raise if that does not decide."""
+    """Return the only delimiter, or the delimiter that is never followed by a space; raise if it is not unique."""
     tight = [mark for mark in marks if mark + " " not in sample.text] if len(marks) > 1 else marks
     if len(tight) == 1:
         return tight[0]
@@ -659,7 +659,7 @@ def _by_spaces(sample: _Sample, marks: list[str]) -> str:
 
 
 def _check_pairs(sample: _Sample, layout: _Layout) -> None:
-    """Raise if commas between whole numbers may be marks in numbers: ``1,76`` and ``0,06``, or ``1,234``."""
+    """Raise a ValueError if commas between integers may be marks, as in ``1,76`` and ``0,06``, or ``1,234``."""
     if layout.delimiter != "," or layout.width % 2 or sample.quoted(","):
         return
     grouped = all(NumberFormat(".", ",").parse(",".join(cells)) is not None for _, cells in layout.body)
@@ -674,7 +674,7 @@ def _check_pairs(sample: _Sample, layout: _Layout) -> None:
 
 
 def _check_groups(sample: _Sample, single: _Layout) -> None:
-    """Raise if spaces may be thousands marks: ``1 234``."""
+    """Raise a ValueError if spaces may be thousands marks: ``1 234``."""
     for line, (cell,) in single.body:
         if " " in cell.strip() and _formats_of(cell):
             raise ValueError(
@@ -684,7 +684,7 @@ def _check_groups(sample: _Sample, single: _Layout) -> None:
 
 
 def _check_delimiter(sample: _Sample, delimiter: str, decimal: str | None, thousands: str | None) -> None:
-    """Raise if a delimiter that the user has set cannot be right."""
+    """Raise a ValueError if a delimiter that the user has set cannot be right."""
     if delimiter == decimal and delimiter in sample.text and not sample.allows(delimiter):
         raise ValueError(
             f"--delimiter {delimiter} is also the decimal mark, and no cell of {sample.path.name} with it is in "
@@ -710,11 +710,11 @@ _DIGITS = str.maketrans("0123456789", "1111111111")
 def _formats_of(cell: str) -> frozenset[NumberFormat]:
     """Return all number formats in which a cell is a number; none for text and missing values."""
     cell = cell.strip()
-    if len(cell) > _LONGEST_NUMBER or is_missing_text(cell):
+    if len(cell) > _MAX_NUMBER_LENGTH or is_missing_text(cell):
         return frozenset()
     shape = cell.translate(_DIGITS)
     unsigned = cell.lstrip("+-")
-    if unsigned.startswith("0") and len(unsigned) > 1:  # no group of thousands begins with 0
+    if unsigned.startswith("0") and len(unsigned) > 1:  # the first group of thousands does not start with 0
         return _formats_of_shape(shape, True)
     return _formats_of_shape(shape, False)
 
@@ -736,7 +736,7 @@ def _only(cell: str, decimal: str) -> bool:
 
 
 def _common(cells: Iterable[str]) -> frozenset[NumberFormat] | None:
-    """Return the formats in which all numbers of a column are written; None if it does not hold mostly numbers."""
+    """Return the formats in which all numbers of a column are written; None if most cells are not numbers."""
     common: frozenset[NumberFormat] = frozenset(_FORMATS)
     n_cells = n_numbers = 0
     for cell in cells:
@@ -810,7 +810,7 @@ def _find_rejections(
 
 def _foreign(path: Path, line: int, cell: str, formats: frozenset[NumberFormat], numbers: NumberFormat) -> str:
     """Return the message about a number in another format than that of the file."""
-    where = (
+    location = (
         f"{path.name}, line {line}: {_escaped(cell)} in column {{column}} is not a number with the decimal mark "
     )
     marks = f"{numbers.decimal!r}" + (
@@ -818,11 +818,12 @@ def _foreign(path: Path, line: int, cell: str, formats: frozenset[NumberFormat],
     )
     if not formats:
         return (
-            f"{where}{marks}, and other cells have another number format. Write all numbers of the file in "
+            f"{location}{marks}, and other cells have another number format. Write all numbers of the file in "
             "one format, or leave the column out with --without."
         )
     return (
-        f"{where}{marks}. {_escaped_braces(_advice(cell, formats))} Leave the column out with --without otherwise."
+        f"{location}{marks}. {_escaped_braces(_advice(cell, formats))} Otherwise exclude the column with "
+        "--without."
     )
 
 

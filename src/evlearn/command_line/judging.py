@@ -1,4 +1,4 @@
-"""What a model says of rows of a table, each of which gets an answer, if only that there is none."""
+"""Predictions for the rows of a table, including rows that the model does not accept."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -17,21 +17,21 @@ from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import predicted_partition, split_pipeline
 from evlearn.preprocessing import GowerDistances, TableEncoder
 from evlearn.preprocessing.reading import flag_in
-from evlearn.reporting.objects import Objects
+from evlearn.reporting.samples import Samples
 from evlearn.utils.cells import is_missing_text
 from evlearn.utils.typing import BoolArray
 
 
 @dataclass(frozen=True)
 class FittedCells:
-    """The type of the cells that a model was fitted to, in one column.
+    """Type of the cells of a column that a model was fitted to.
 
     Attributes
     ----------
     type : {"number", "text", "code", "raw"}
-        The form in which a CSV file delivers the column.
+        Type of the column in `Table.chunks`.
     texts : frozenset of str
-        Text that is a category, even if it is a missing-value token elsewhere.
+        Categories, which may include texts that usually mean a missing value.
     flags : bool
         True if the categories are True and False.
     """
@@ -41,7 +41,7 @@ class FittedCells:
     flags: bool = False
 
     def convert(self, cells: NDArray[Any]) -> NDArray[Any]:
-        """Return raw cells as the model takes them, with None for missing ones; each cell by itself."""
+        """Convert raw cells for the model, with None for missing cells, separately for each cell."""
         if self.type != "raw" or cells.dtype.kind != "O":
             return cells
         converted = np.empty(len(cells), dtype=object)
@@ -58,44 +58,51 @@ class FittedCells:
 
 
 def first_step(model: Any) -> Any:
-    """What sees the table first."""
-    before, last = split_pipeline(model)
-    return last if before is None else before[0]
+    """Return the first step of a pipeline, or the model."""
+    transformers, last = split_pipeline(model)
+    return last if transformers is None else transformers[0]
 
 
-def names_of(model: Any) -> list[str]:
-    """The names of the columns that a model needs, as far as it knows them."""
+def fitted_names(model: Any) -> list[str]:
+    """Return the names of the columns that a model requires, or an empty list if they are unknown."""
     first = first_step(model)
     names = [str(name) for name in getattr(first, "feature_names_in_", ())]
     if names and _reads_tables(first):
-        return [one["column"] for one in first.columns_ if one["features"]]
+        return [facts["column"] for facts in first.columns_ if facts["features"]]
     return names
 
 
 def fitted_cells(model: Any, columns: Sequence[str]) -> dict[str, FittedCells]:
-    """Return the types of the cells that a model was fitted to, for columns by name or else in their order."""
+    """Return the types of the cells that a model was fitted to, for columns matched by name or position."""
     first = first_step(model)
     cells = _cells_of_step(first)
     if _reads_tables(first):
-        known = dict(zip((facts["column"] for facts in first.columns_), cells, strict=True))
-        if known.keys() >= set(columns):
-            return {name: known[name] for name in columns}
+        cells_by_name = dict(zip((facts["column"] for facts in first.columns_), cells, strict=True))
+        if cells_by_name.keys() >= set(columns):
+            return {name: cells_by_name[name] for name in columns}
     return dict(zip(columns, cells, strict=True))
 
 
 def takes_text(model: Any) -> bool:
-    """Return True if a model takes tables with columns other than numbers."""
+    """Return True if a model accepts columns other than numbers."""
     return any(cells.type != "number" for cells in _cells_of_step(first_step(model)))
 
 
 def _cells_of_step(step: Any) -> list[FittedCells]:
     """Return the types of the cells that a step was fitted to, column by column."""
     if isinstance(step, Pipeline):
-        steps = [one for _, one in step.steps if one is not None and one != "passthrough"]
-        known = [_cells_of_step(one) for one in steps]
-        # An imputer keeps the categories that the step after it was fitted to.
-        later = known[1] if len(known) > 1 and len(known[1]) == len(known[0]) else known[0]
-        return [replace(one, texts=one.texts | other.texts) for one, other in zip(known[0], later, strict=True)]
+        steps = [substep for _, substep in step.steps if substep is not None and substep != "passthrough"]
+        cells_by_step = [_cells_of_step(substep) for substep in steps]
+        # An imputer returns the categories that the next step was fitted to.
+        next_cells = (
+            cells_by_step[1]
+            if len(cells_by_step) > 1 and len(cells_by_step[1]) == len(cells_by_step[0])
+            else cells_by_step[0]
+        )
+        return [
+            replace(cells, texts=cells.texts | other.texts)
+            for cells, other in zip(cells_by_step[0], next_cells, strict=True)
+        ]
     if isinstance(step, ColumnTransformer):
         return _cells_of_columns(step)
     if _reads_tables(step):
@@ -109,14 +116,16 @@ def _cells_of_step(step: Any) -> list[FittedCells]:
 
 def _cells_of_columns(step: ColumnTransformer) -> list[FittedCells]:
     names = [str(name) for name in getattr(step, "feature_names_in_", ())]
-    known: dict[int, FittedCells] = {}
+    cells_by_position: dict[int, FittedCells] = {}
     for _, transformer, columns in step.transformers_:
-        places = [names.index(one) if isinstance(one, str) else one for one in columns]
+        positions = [names.index(column) if isinstance(column, str) else column for column in columns]
         if isinstance(transformer, str):
-            known |= dict.fromkeys(places, FittedCells("raw" if transformer == "drop" else "number"))
+            cells_by_position |= dict.fromkeys(
+                positions, FittedCells("raw" if transformer == "drop" else "number")
+            )
         else:
-            known |= dict(zip(places, _cells_of_step(transformer), strict=True))
-    return [known.get(k, FittedCells("raw")) for k in range(step.n_features_in_)]
+            cells_by_position |= dict(zip(positions, _cells_of_step(transformer), strict=True))
+    return [cells_by_position.get(k, FittedCells("raw")) for k in range(step.n_features_in_)]
 
 
 def _cells_of_facts(facts: dict[str, Any]) -> FittedCells:
@@ -134,44 +143,44 @@ def _cells_of_values(values: Any) -> FittedCells:
 
 
 def judge(model: Any, chunk: Chunk) -> tuple[CredalPartition | None, BoolArray]:
-    """Return the masses of all rows that a model can judge, None if there are none, and which rows these are."""
-    before, last = split_pipeline(model)
-    rows = _input(model, chunk)
-    if before is not None and _reads_tables(before[0]):
-        # Cells that are not of the type of the fit are an error, and not a reason to leave out rows.
-        rows = before[0].transform(rows)
-        model = last if len(before) == 1 else Pipeline([*before.steps[1:], ("last", last)])
+    """Return the masses of the rows that a model accepts, or None if there are none, and a mask of these rows."""
+    transformers, last = split_pipeline(model)
+    rows = _model_input(model, chunk)
+    if transformers is not None and _reads_tables(transformers[0]):
+        # Cells of another type than in the fit are an error; their rows are not excluded.
+        rows = transformers[0].transform(rows)
+        model = last if len(transformers) == 1 else Pipeline([*transformers.steps[1:], ("last", last)])
     try:
-        return _predicted(model, rows), np.ones(len(chunk.names), dtype=bool)
+        return _predict(model, rows), np.ones(len(chunk.names), dtype=bool)
     except ValueError:
-        # Most models refuse missing values; if these are not the reason, the complete rows are refused as well.
+        # Most models reject missing values. If the error has another cause, complete rows are rejected, too.
         complete = chunk.complete
         if complete.all():
             raise
-        known = np.flatnonzero(complete)
-        some = rows.iloc[known] if hasattr(rows, "iloc") else rows[known]
-        return (_predicted(model, some) if len(known) else None), complete
+        positions = np.flatnonzero(complete)
+        complete_rows = rows.iloc[positions] if hasattr(rows, "iloc") else rows[positions]
+        return (_predict(model, complete_rows) if len(positions) else None), complete
 
 
-def described(model: Any, chunk: Chunk, partition: CredalPartition, level: float) -> Objects:
-    """Rows as a report shows them: as the table has them, and as the clusterer sees them."""
-    before, last = split_pipeline(model)
-    if before is None and getattr(last, "metric", None) == "precomputed":
-        return Objects(partition, chunk.names, [], np.empty((len(partition), 0)), None, level)
-    with _nameless():
-        seen = chunk.values if before is None else before.transform(_input(model, chunk))
-    dense = np.asarray(seen.toarray() if hasattr(seen, "toarray") else seen)
-    # Pictures have no place for gaps.
-    return Objects(partition, chunk.names, list(chunk.columns), chunk.columns, np.nan_to_num(dense), level)
+def report_rows(model: Any, chunk: Chunk, partition: CredalPartition, level: float) -> Samples:
+    """Return the rows for a report: the columns of the table, and the features of the clusterer."""
+    transformers, last = split_pipeline(model)
+    if transformers is None and getattr(last, "metric", None) == "precomputed":
+        return Samples(partition, chunk.names, [], np.empty((len(partition), 0)), None, level)
+    with _ignore_feature_names():
+        features = chunk.values if transformers is None else transformers.transform(_model_input(model, chunk))
+    dense = np.asarray(features.toarray() if hasattr(features, "toarray") else features)
+    # Plots need values instead of NaN.
+    return Samples(partition, chunk.names, list(chunk.columns), chunk.columns, np.nan_to_num(dense), level)
 
 
-def _predicted(model: Any, rows: Any) -> CredalPartition:
-    with _nameless():
+def _predict(model: Any, rows: Any) -> CredalPartition:
+    with _ignore_feature_names():
         return predicted_partition(model, rows)
 
 
-def _input(model: Any, chunk: Chunk) -> Any:
-    """Rows in the form that the first step takes: columns by name, a frame, or numbers."""
+def _model_input(model: Any, chunk: Chunk) -> Any:
+    """Return the input of the first step: a dict of columns, a frame, or an array of numbers."""
     first = first_step(model)
     if _reads_tables(first):
         return chunk.columns
@@ -180,12 +189,12 @@ def _input(model: Any, chunk: Chunk) -> Any:
     try:
         import pandas
     except ImportError as error:
-        raise ImportError("this model reads tables by pandas; install it with `pip install pandas`.") from error
+        raise ImportError("this model needs pandas; install it with `pip install pandas`.") from error
     return pandas.DataFrame({name: _as_in_pandas(column) for name, column in chunk.columns.items()})
 
 
 def _as_in_pandas(column: NDArray[Any]) -> NDArray[Any]:
-    """Return a column with NaN for missing cells, and with the same type in any chunk."""
+    """Return a column with NaN for missing cells, with the same type in all chunks."""
     if column.dtype.kind != "O":
         return column
     return np.array([np.nan if cell is None else cell for cell in column], dtype=object)
@@ -196,8 +205,8 @@ def _reads_tables(first: Any) -> bool:
 
 
 @contextmanager
-def _nameless() -> Iterator[None]:
-    """Columns have been chosen by their names, and the arrays that are made of them have none."""
+def _ignore_feature_names() -> Iterator[None]:
+    """Ignore warnings about arrays without feature names, whose columns were selected by name."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         warnings.filterwarnings("ignore", message="Found unknown categories")

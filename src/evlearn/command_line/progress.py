@@ -1,4 +1,4 @@
-"""What a command says while it works: on stderr, in one line that changes, or line after line in a log."""
+"""Progress messages on stderr: a line that is overwritten in a terminal, or lines in a log."""
 
 import sys
 import time
@@ -12,36 +12,36 @@ _SECONDS_IN_LOG = 1.0
 
 
 class Progress:
-    """Says on stderr what is going on."""
+    """Progress messages on stderr."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._line = TerminalLine("stderr")
-        self._shown = float("-inf")
+        self._last_time = float("-inf")
 
-    def say(self, message: str) -> None:
-        """A line that stays."""
+    def log(self, message: str) -> None:
+        """Print a permanent line."""
         if not self._quiet:
             self.clear()
             print(message, file=sys.stderr, flush=True)
 
     def show(self, message: str) -> None:
-        """A line that the next one replaces. Where stderr is no terminal it stays, at most one in a second."""
+        """Print a line that the next line overwrites; without a terminal, print at most one line per second."""
         if self._quiet:
             return
         if self._line.is_live:
             self._line.show(message)
-        elif time.monotonic() - self._shown >= _SECONDS_IN_LOG:
-            self._shown = time.monotonic()
-            self.say(message)
+        elif time.monotonic() - self._last_time >= _SECONDS_IN_LOG:
+            self._last_time = time.monotonic()
+            self.log(message)
 
     @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Show how far estimators are."""
+    def watch_fit(self) -> Iterator[None]:
+        """Show the progress of fits."""
         with watching(lambda progress: self.show(live_text(progress) if self._line.is_live else str(progress))):
             yield
         self.clear()
 
     def clear(self) -> None:
-        """Take away a line that was to be replaced."""
+        """Clear the temporary line."""
         self._line.clear()

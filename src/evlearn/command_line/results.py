@@ -1,4 +1,4 @@
-"""Where the masses and labels of a command go: a CSV file, a Parquet file, or the screen."""
+"""Writers of labels and masses: to a CSV file, a Parquet file, or the screen."""
 
 import csv
 import io
@@ -14,84 +14,90 @@ import numpy as np
 
 from evlearn.model_files import archive_of, check_archive
 from evlearn.partition import SURE_LEVEL, CredalPartition
-from evlearn.partition.verdict import distinct
-from evlearn.utils.files import is_inside, replacing, same_file
-from evlearn.utils.places import need_pyarrow
-from evlearn.utils.spreadsheets import harmless
+from evlearn.partition.verdict import distinct_sets
+from evlearn.utils.files import atomic_write, is_inside, same_file
+from evlearn.utils.places import import_pyarrow
+from evlearn.utils.spreadsheets import escape_formula
 from evlearn.utils.typing import BoolArray
 
 
 class Writer(Protocol):
-    """Takes partitions of some samples after another."""
+    """Writer of the partitions of consecutive samples."""
 
-    def write(self, names: list[str], partition: CredalPartition | None, known: BoolArray) -> None:
-        """Add rows: those that are known have masses, and of the others there is nothing to say."""
+    def write(self, names: list[str], partition: CredalPartition | None, is_predicted: BoolArray) -> None:
+        """Write rows; those that are not in `is_predicted` have no masses."""
 
 
 @dataclass(frozen=True)
-class Form:
-    """How results are written: from which belief on a row is sure, and whether sets are in plain letters."""
+class ResultFormat:
+    """Format of results: the level of the verdict, and the notation of sets."""
 
     level: float = SURE_LEVEL
     plain: bool = True
 
-    def columns(self, names: list[str], partition: CredalPartition | None, known: BoolArray) -> dict[str, Any]:
-        """The columns of a table of results, with None where nothing is known."""
-        found: dict[str, Any] = {"sample": names}
+    def columns(
+        self, names: list[str], partition: CredalPartition | None, is_predicted: BoolArray
+    ) -> dict[str, Any]:
+        """Return the columns of the results, with None for rows without masses."""
+        columns: dict[str, Any] = {"sample": names}
         if partition is None:
-            return found | {"assignment": np.full(len(names), UNKNOWN, dtype=object)}
-        told = partition.to_columns(self.level)
+            return columns | {"assignment": np.full(len(names), UNKNOWN, dtype=object)}
+        partition_columns = partition.to_columns(self.level)
         if self.plain:
-            told = _plain_columns(told, partition, self.level)
-        if known.all():
-            return found | told
-        for name, column in told.items():
-            found[name] = np.full(len(names), UNKNOWN if name == "assignment" else None, dtype=object)
-            found[name][known] = column
-        return found
+            partition_columns = _plain_columns(partition_columns, partition, self.level)
+        if is_predicted.all():
+            return columns | partition_columns
+        for name, values in partition_columns.items():
+            columns[name] = np.full(len(names), UNKNOWN if name == "assignment" else None, dtype=object)
+            columns[name][is_predicted] = values
+        return columns
 
 
-#: What is said of a row that the model cannot judge.
+#: Assignment of rows that the model does not accept.
 UNKNOWN = "unknown"
 
 
 def _plain_columns(columns: dict[str, Any], partition: CredalPartition, level: float) -> dict[str, Any]:
-    """The same with names that spreadsheets and databases take: mass_0_1 for {0,1}, and 0|1 for torn samples."""
+    """Return the columns in plain notation: mass_0_1 for the masses of {0,1}, and 0|1 for torn samples."""
     sets, frame = partition.focal_sets, partition.focal_sets.frame
-    found = {name: columns[name] for name in ("cluster", "assignment", "doubt", "outlier_score")}
-    found["assignment"] = _plain_assignments(partition.verdict(level).candidates, frame)
+    plain = {name: columns[name] for name in ("cluster", "assignment", "doubt", "outlier_score")}
+    plain["assignment"] = _plain_assignments(partition.verdict(level).candidates, frame)
     for k, members in enumerate(sets.membership):
-        named = "none" if not members.any() else "any" if members.all() else "_".join(_members(members, frame))
-        name = f"mass_{named}"
-        found[name if name not in found else f"{name}_{k}"] = partition.masses[:, k]
-    return found
+        set_name = "none" if not members.any() else "any" if members.all() else "_".join(_members(members, frame))
+        name = f"mass_{set_name}"
+        plain[name if name not in plain else f"{name}_{k}"] = partition.masses[:, k]
+    return plain
 
 
 def _plain_assignments(candidates: BoolArray, frame: Sequence[str]) -> Any:
-    sets, places = distinct(candidates)
-    words = [
-        "outlier" if not one.any() else "any" if one.all() and len(one) > 1 else "|".join(_members(one, frame))
-        for one in sets
+    sets, positions = distinct_sets(candidates)
+    texts = [
+        "outlier"
+        if not members.any()
+        else "any"
+        if members.all() and len(members) > 1
+        else "|".join(_members(members, frame))
+        for members in sets
     ]
-    return np.array(words, dtype=object)[places]
+    return np.array(texts, dtype=object)[positions]
 
 
 def _members(members: BoolArray, frame: Sequence[str]) -> list[str]:
-    return [name for name, inside in zip(frame, members, strict=True) if inside]
+    return [name for name, is_member in zip(frame, members, strict=True) if is_member]
 
 
 class CsvWriter:
-    """Rows as CSV, with a line of names first."""
+    """Writer of rows as CSV, with a header."""
 
-    def __init__(self, file: Any, form: Form, *, keep_formulas: bool = False) -> None:
+    def __init__(self, file: Any, form: ResultFormat, *, keep_formulas: bool = False) -> None:
         self._writer = csv.writer(file, lineterminator="\n")
         self._keep = keep_formulas
         self._form = form
         self._header: list[str] = []
 
-    def write(self, names: list[str], partition: CredalPartition | None, known: BoolArray) -> None:
-        """Add rows."""
-        columns = self._form.columns(names, partition, known)
+    def write(self, names: list[str], partition: CredalPartition | None, is_predicted: BoolArray) -> None:
+        """Write rows."""
+        columns = self._form.columns(names, partition, is_predicted)
         if not self._header:
             self._header = list(columns)
             self._writer.writerow(self._header)
@@ -104,63 +110,66 @@ class CsvWriter:
         return (
             cells
             if self._keep or not may_be_text
-            else [harmless(one) if isinstance(one, str) else one for one in cells]
+            else [escape_formula(cell) if isinstance(cell, str) else cell for cell in cells]
         )
 
 
 class ParquetWriter:
-    """Rows as one Parquet file."""
+    """Writer of rows to a Parquet file."""
 
-    def __init__(self, file: Any, form: Form) -> None:
+    def __init__(self, file: Any, form: ResultFormat) -> None:
         self._file = file
         self._form = form
         self._writer: Any = None
 
-    def write(self, names: list[str], partition: CredalPartition | None, known: BoolArray) -> None:
-        """Add rows."""
-        pyarrow = need_pyarrow()
+    def write(self, names: list[str], partition: CredalPartition | None, is_predicted: BoolArray) -> None:
+        """Write rows."""
+        pyarrow = import_pyarrow()
         if self._writer is None:
-            # Of rows that are known, so that columns have a type.
-            some = names if partition is None else names[: len(partition)]
-            schema = pyarrow.table(self._form.columns(some, partition, known[known])).schema
-            # Masses hardly repeat: looking for those that do would take most of the time.
-            words = [field.name for field in schema if not pyarrow.types.is_floating(field.type)]
-            self._writer = pyarrow.parquet.ParquetWriter(self._file, schema, use_dictionary=words)
-        columns, schema = self._form.columns(names, partition, known), self._writer.schema
-        nothing = [None] * len(names)
+            # Types of the columns are inferred from rows with masses.
+            sample_names = names if partition is None else names[: len(partition)]
+            schema = pyarrow.table(self._form.columns(sample_names, partition, is_predicted[is_predicted])).schema
+            # Masses are hardly ever equal, and dictionary encoding would need most of the time.
+            text_columns = [field.name for field in schema if not pyarrow.types.is_floating(field.type)]
+            self._writer = pyarrow.parquet.ParquetWriter(self._file, schema, use_dictionary=text_columns)
+        columns, schema = self._form.columns(names, partition, is_predicted), self._writer.schema
+        missing_values = [None] * len(names)
         arrays = [
-            pyarrow.array(columns.get(field.name, nothing), type=field.type, from_pandas=True) for field in schema
+            pyarrow.array(columns.get(field.name, missing_values), type=field.type, from_pandas=True)
+            for field in schema
         ]
         self._writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
 
     def close(self) -> None:
-        """Write the end of the file."""
+        """Write the footer of the file."""
         if self._writer is not None:
             self._writer.close()
 
 
-class Nowhere:
-    """Takes rows and keeps none."""
+class NullWriter:
+    """Writer that discards rows."""
 
-    def write(self, names: list[str], partition: CredalPartition | None, known: BoolArray) -> None:
+    def write(self, names: list[str], partition: CredalPartition | None, is_predicted: BoolArray) -> None:
         """Do nothing."""
 
 
 @contextmanager
-def open_writer(path: str | None, form: Form, *, screen: bool, keep_formulas: bool = False) -> Iterator[Writer]:
-    """A writer to a file, which has its name when it is complete."""
+def open_writer(
+    path: str | None, form: ResultFormat, *, screen: bool, keep_formulas: bool = False
+) -> Iterator[Writer]:
+    """Provide a writer; the file is replaced atomically."""
     if path is None:
-        yield CsvWriter(sys.stdout, form, keep_formulas=keep_formulas) if screen else Nowhere()
+        yield CsvWriter(sys.stdout, form, keep_formulas=keep_formulas) if screen else NullWriter()
     elif Path(path).suffix.lower() in (".parquet", ".pq"):
-        need_pyarrow()
-        with replacing(path) as file:
+        import_pyarrow()
+        with atomic_write(path) as file:
             parquet = ParquetWriter(file, form)
             try:
                 yield parquet
             finally:
                 parquet.close()
     else:
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
             yield CsvWriter(text, form, keep_formulas=keep_formulas)
             text.flush()
@@ -168,26 +177,26 @@ def open_writer(path: str | None, form: Form, *, screen: bool, keep_formulas: bo
 
 
 def check_output(option: str, path: str | None, endings: tuple[str, ...]) -> None:
-    """Raise if a file cannot be written; before hours of work, and not after them."""
+    """Raise an error if a file cannot be written, before the data are read."""
     if path is None:
         return
     if Path(path).suffix.lower() not in endings:
-        raise ValueError(f"{option} must name a file that ends in {' or '.join(endings)}, got {path!r}.")
+        raise ValueError(f"{option} must be a file name that ends in {' or '.join(endings)}, got {path!r}.")
     if not Path(path).absolute().parent.is_dir():
-        raise FileNotFoundError(f"{option}: the folder of {path!r} does not exist; make it first.")
+        raise FileNotFoundError(f"{option}: the folder of {path!r} does not exist; create it first.")
     if Path(path).is_dir():
         raise IsADirectoryError(f"{option}: {path!r} is a folder; choose another name.")
     if Path(path).suffix.lower() in (".parquet", ".pq"):
-        need_pyarrow()
+        import_pyarrow()
 
 
 def check_distinct(inputs: Mapping[str, str | None], outputs: Mapping[str, str | None]) -> None:
-    """Raise if a result would replace an input, another result or the arrays of another model.
+    """Raise an error if a result would replace an input, another result or the arrays of another model.
 
     Parameters
     ----------
     inputs, outputs : mapping of str to str or None
-        The path of each file by its option; None if the option is absent.
+        Path of each file by its option; None if the option is absent.
     """
     readings = {option: path for option, path in inputs.items() if path is not None}
     writings = {option: path for option, path in outputs.items() if path is not None}

@@ -1,4 +1,4 @@
-"""Tables in files, CSV or Parquet, as chunks of rows: columns of numbers or text, and the names of the samples."""
+"""Tables in CSV and Parquet files, as chunks of rows: columns of numbers or text, and names of samples."""
 
 import os
 from abc import ABC, abstractmethod
@@ -11,51 +11,54 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evlearn.belief.notation import written
+from evlearn.belief.notation import format_name
 from evlearn.blocks.parquet import open_dataset
 from evlearn.command_line.dialect import detect
 from evlearn.preprocessing.reading import RawColumn, as_numbers, common_order
 from evlearn.utils.cells import NumberFormat, is_missing_text
 from evlearn.utils.typing import BoolArray, FloatArray
 
-#: The form in which a CSV file delivers a column: numbers with NaN for missing cells; text with None for missing
-#: cells; the same with numbers as numbers; or all cells as they are.
+#: Type of a column of a CSV file: numbers with NaN for missing cells; text with None for missing cells; text and
+#: numbers with None for missing cells; or unconverted cells.
 CellType = Literal["number", "text", "code", "raw"]
 
 _CHUNK_ROWS = 50_000
 _SAMPLE_ROWS = 1000
-_FEWEST_ROWS = 3  # that tell numbers which only count from others
-_NAMES, _NO_NAMES = "if line 1 has their names, say --header.", "if it is a sample, say --no-header."
-_NUMBERS = ("int", "uint", "float", "double", "halffloat")  # as Parquet calls them
+_MIN_ROWS = 3  # minimum for the detection of a header of numbers
+_USE_HEADER, _USE_NO_HEADER = (
+    "if line 1 contains their names, use --header.",
+    "if it is a sample, use --no-header.",
+)
+_PARQUET_NUMBERS = ("int", "uint", "float", "double", "halffloat")  # names of types in Parquet
 
 
 class NotNumbersError(ValueError):
-    """Columns that are read as numbers have cells that are not numbers.
+    """Error for columns of numbers with cells that are not numbers.
 
     Attributes
     ----------
     cells : dict from str to (int or None, str)
-        The line, where it is available, and the text of the first such cell, by column.
+        Line, if available, and text of the first such cell, by column.
     """
 
     def __init__(self, file: str, cells: Mapping[str, tuple[int | None, str]]) -> None:
         column, (line, cell) = next(iter(cells.items()))
         super().__init__(
             f"{file}{'' if line is None else f', line {line}'}: {cell!r} in column {column!r} is not a number. "
-            "Fix it, or leave the column out with --without."
+            "Correct it, or exclude the column with --without."
         )
         self.cells = cells
 
 
 class Chunk(NamedTuple):
-    """Some rows of a table.
+    """Consecutive rows of a table.
 
     Attributes
     ----------
     names : list of str
-        The names of the samples: those of a column, or the numbers of the rows from 0.
+        Names of the samples: the cells of a column, or the numbers of the rows from 0.
     columns : dict of ndarray
-        The chosen columns: numbers, with NaN for gaps, or text, with None for gaps.
+        Selected columns: numbers, with NaN for missing cells, or text, with None for missing cells.
     """
 
     names: list[str]
@@ -63,7 +66,7 @@ class Chunk(NamedTuple):
 
     @property
     def values(self) -> FloatArray:
-        """Columns of numbers, side by side."""
+        """Columns of numbers as a 2-dimensional array."""
         parts = [
             column if column.dtype.kind == "f" else as_numbers(RawColumn(name, column))
             for name, column in self.columns.items()
@@ -72,28 +75,28 @@ class Chunk(NamedTuple):
 
     @property
     def complete(self) -> BoolArray:
-        """Which rows have no gap, and no infinite number."""
-        known = np.ones(len(self.names), dtype=bool)
+        """True for rows without missing values and infinite numbers."""
+        is_complete = np.ones(len(self.names), dtype=bool)
         for column in self.columns.values():
             if column.dtype.kind == "f":
-                known &= np.isfinite(column)
+                is_complete &= np.isfinite(column)
             elif column.dtype.kind in "OMm":
-                known &= [one is not None and one == one for one in column]
-        return known
+                is_complete &= [cell is not None and cell == cell for cell in column]
+        return is_complete
 
     def take(self, rows: Any) -> "Chunk":
-        """Some of the rows, by a mask or by numbers."""
+        """Return rows, selected by a mask or by numbers."""
         positions = np.arange(len(self.names))[rows]
         columns = {name: column[positions] for name, column in self.columns.items()}
         return Chunk([self.names[k] for k in positions], columns)
 
     @classmethod
-    def joined(cls, parts: Sequence["Chunk"]) -> "Chunk":
-        """Rows after rows."""
+    def concatenate(cls, parts: Sequence["Chunk"]) -> "Chunk":
+        """Return the rows of all parts."""
         if len(parts) == 1:
             return parts[0]
         names = [name for part in parts for name in part.names]
-        return cls(names, {key: np.concatenate([one.columns[key] for one in parts]) for key in parts[0].columns})
+        return cls(names, {key: np.concatenate([part.columns[key] for part in parts]) for key in parts[0].columns})
 
 
 class Table(ABC):
@@ -102,15 +105,15 @@ class Table(ABC):
     Attributes
     ----------
     path : Path
-        The file.
+        Path of the file.
     columns : list of str
-        The names of all columns.
+        Names of all columns.
     numeric : list of bool
-        Whether they hold numbers.
+        True for columns of numbers.
     has_names : bool
-        Whether the names of the columns are in the file.
+        True if the file contains column names.
     remark : str
-        What had to be guessed, and how to say otherwise; empty if nothing had.
+        Guesses about the format, with the options to change them; empty if there are none.
     """
 
     path: Path
@@ -124,9 +127,9 @@ class Table(ABC):
         self._stamp = self._stamps()
 
     def check_unchanged(self) -> None:
-        """Raise if somebody wrote to the file since the table was opened: its rows are read more than once."""
+        """Raise a ValueError if the file was changed since the table was opened; it is read several times."""
         if self._stamps() != self._stamp:
-            raise ValueError(f"{self.path.name} has changed while it was read; run the command again.")
+            raise ValueError(f"{self.path.name} was changed while it was read; run the command again.")
 
     def _stamps(self) -> list[tuple[str, int, int]]:
         files = sorted(self.path.rglob("*")) if self.path.is_dir() else [self.path]
@@ -135,14 +138,14 @@ class Table(ABC):
     def chunks(
         self, chosen: Sequence[str], names: str | None = None, types: Mapping[str, CellType] | None = None
     ) -> Iterator[Chunk]:
-        """Yield the rows of the table, some at a time.
+        """Yield the rows of the table in chunks.
 
-        The columns of a CSV file have the given types in every chunk; the others are "number" or "text", as
-        `numeric` says. Columns of Parquet files have the types of the file.
+        The columns of a CSV file have the given types in all chunks, or else the type "number" or "text",
+        according to `numeric`. Columns of Parquet files have the types of the file.
         """
-        wanted = [name for name in chosen if name != names]
+        feature_columns = [name for name in chosen if name != names]
         start = 0
-        for columns, texts in self._read(wanted, names, types or {}):
+        for columns, texts in self._read_chunks(feature_columns, names, types or {}):
             n_rows = len(texts) if texts is not None else len(next(iter(columns.values())))
             numbers = [str(number) for number in range(start, start + n_rows)] if texts is None else texts
             start += n_rows
@@ -159,14 +162,14 @@ class Table(ABC):
         return dict(columns)
 
     @abstractmethod
-    def _read(
+    def _read_chunks(
         self, chosen: Sequence[str], names: str | None, types: Mapping[str, CellType]
     ) -> Iterator[tuple[dict[str, NDArray[Any]], list[str] | None]]:
-        """Columns, with gaps as NaN or None, and names, some rows at a time."""
+        """Yield columns, with NaN or None for missing cells, and names, in chunks."""
 
 
 class CsvTable(Table):
-    """A CSV file. Whatever the user has not set about its format is detected from the first rows."""
+    """A CSV file. Parts of its format that the user has not set are detected from the first rows."""
 
     def __init__(
         self,
@@ -177,7 +180,7 @@ class CsvTable(Table):
         thousands: str | None = None,
         encoding: str | None = None,
         header: bool | None = None,
-        known: Sequence[str] = (),
+        expected_names: Sequence[str] = (),
     ) -> None:
         super().__init__(path)
         self._dialect = detect(
@@ -187,85 +190,91 @@ class CsvTable(Table):
         records = list(islice(self._dialect.records(), _SAMPLE_ROWS))
         rows = [row for _, row in records]
         first, below = [cell.strip() for cell in rows[0]], rows[1:]
-        if header is None and known and set(known) <= set(first):
+        if header is None and expected_names and set(expected_names) <= set(first):
             header = True
-        self.has_names = self._sees_names(first, below) if header is None else header
+        self.has_names = self._has_header(first, below) if header is None else header
         self._dialect.check_titles(header=self.has_names)
         body = below if self.has_names else rows
         if not body:
-            raise ValueError(f"{self.path.name} has a line of names and no rows below it.{_unless_sample(header)}")
+            raise ValueError(f"{self.path.name} has a header and no rows.{_unless_sample(header)}")
         self.columns = first if self.has_names else [f"x{k}" for k in range(len(first))]
-        twice = [name for name, times in Counter(self.columns).items() if times > 1]
-        if twice:
-            problem = f"several columns of the name {twice[0]!r}" if twice[0] else "several columns without a name"
-            where = f" The names are in line {records[0][0]}."
-            raise ValueError(f"{self.path.name} has {problem}; rename them.{where}{_unless_sample(header)}")
-        self.numeric = [self._holds_numbers(body, k) for k in range(len(first))]
+        duplicates = [name for name, times in Counter(self.columns).items() if times > 1]
+        if duplicates:
+            problem = (
+                f"several columns with the name {duplicates[0]!r}"
+                if duplicates[0]
+                else "several columns without a name"
+            )
+            line_note = f" The names are in line {records[0][0]}."
+            raise ValueError(f"{self.path.name} has {problem}; rename them.{line_note}{_unless_sample(header)}")
+        self.numeric = [self._is_numeric(body, k) for k in range(len(first))]
         self.remark = "\n".join([*self._dialect.remarks, *([self.remark] if self.remark else [])])
 
-    def _sees_names(self, first: list[str], below: list[list[str]]) -> bool:
-        """Return True if the first line has names: text above numbers, or numbers that only count."""
-        columns = [k for k in range(len(first)) if below and self._holds_numbers(below, k)]
-        shown = ", ".join(map(written, first[:5])) + (", ..." if len(first) > 5 else "")
+    def _has_header(self, first: list[str], below: list[list[str]]) -> bool:
+        """Return True if the first line is a header: text above numbers, or numbers such as years."""
+        columns = [k for k in range(len(first)) if below and self._is_numeric(below, k)]
+        preview = ", ".join(map(format_name, first[:5])) + (", ..." if len(first) > 5 else "")
         if not columns:
-            return self._sees_names_above_text(first, below, shown)
+            return self._has_header_above_text(first, below, preview)
         numbers = [k for k in columns if self._is_number(first[k])]
         if any(k not in numbers and _has_letter(first[k]) and not is_missing_text(first[k]) for k in columns):
             if numbers:
-                self.remark = f"{self.path.name}: line 1 ({shown}) has the names of the columns; {_NO_NAMES}"
+                self.remark = f"{self.path.name}: line 1 ({preview}) is a header; {_USE_NO_HEADER}"
             return True
-        if len(numbers) == len(columns) and self._only_counts(first, below, columns):
-            why = "because its numbers only count"
-            self.remark = f"{self.path.name}: line 1 ({shown}) has the names of the columns, {why}; {_NO_NAMES}"
+        if len(numbers) == len(columns) and self._is_numeric_header(first, below, columns):
+            reason = "because its numbers are evenly spaced"
+            self.remark = f"{self.path.name}: line 1 ({preview}) is a header, {reason}; {_USE_NO_HEADER}"
             return True
-        self.remark = f"{self.path.name}: line 1 is a sample, and columns are called x0, x1, ...; {_NAMES}"
+        self.remark = f"{self.path.name}: line 1 is a sample, and columns are named x0, x1, ...; {_USE_HEADER}"
         return False
 
-    def _sees_names_above_text(self, first: list[str], below: list[list[str]], shown: str) -> bool:
-        """Return True unless the first line holds numbers only or repeats a text of the lines below it."""
+    def _has_header_above_text(self, first: list[str], below: list[list[str]], preview: str) -> bool:
+        """Return True unless the first line contains only numbers, or a text that also occurs below it."""
         if all(self._is_number(cell) for cell in first):
             return False
         texts = [(k, cell) for k, cell in enumerate(first) if not is_missing_text(cell)]
         if any(row[k].strip() == cell for k, cell in texts for row in below):
-            self.remark = f"{self.path.name}: line 1 is a sample, and columns are called x0, x1, ...; {_NAMES}"
+            self.remark = f"{self.path.name}: line 1 is a sample, and columns are named x0, x1, ...; {_USE_HEADER}"
             return False
         if below:
-            self.remark = f"{self.path.name}: line 1 ({shown}) has the names of the columns; {_NO_NAMES}"
+            self.remark = f"{self.path.name}: line 1 ({preview}) is a header; {_USE_NO_HEADER}"
         return True
 
-    def _only_counts(self, first: list[str], below: list[list[str]], columns: list[int]) -> bool:
-        """Whether numbers are years, wavelengths or the like: evenly spaced, and unlike the rows below them."""
-        numbers = [float(one) for one in self._format.parse_all([first[k] for k in columns])[0]]
+    def _is_numeric_header(self, first: list[str], below: list[list[str]], columns: list[int]) -> bool:
+        """Return True for numbers such as years or wavelengths: evenly spaced, and unlike the rows below."""
+        numbers = [float(number) for number in self._format.parse_all([first[k] for k in columns])[0]]
         rows = [[row[k] for k in columns] for row in below if len(row) == len(first)]
         table = np.array([self._format.parse_all(row)[0] for row in rows if all(map(self._is_number, row))])
         if (
-            len(table) < _FEWEST_ROWS
-            or not _evenly_spaced(numbers)
-            or _mostly([*map(_evenly_spaced, table.tolist())])
+            len(table) < _MIN_ROWS
+            or not _is_evenly_spaced(numbers)
+            or _is_majority([*map(_is_evenly_spaced, table.tolist())])
         ):
             return False
         return bool(((numbers < table.min(axis=0)) | (numbers > table.max(axis=0))).all())
 
-    def _holds_numbers(self, rows: list[list[str]], k: int) -> bool:
-        """Mostly numbers: then a cell that is none is a mistake in the file, and not a column of text."""
-        return _mostly([self._is_number(row[k]) for row in rows if len(row) > k and not is_missing_text(row[k])])
+    def _is_numeric(self, rows: list[list[str]], k: int) -> bool:
+        """Return True if most cells are numbers; any other cell is then an error."""
+        return _is_majority(
+            [self._is_number(row[k]) for row in rows if len(row) > k and not is_missing_text(row[k])]
+        )
 
     def _is_number(self, cell: str) -> bool:
-        # A column of numbers in another format is not text: it is rejected when it is read.
+        # Numbers in another format are not text. Their column is rejected when it is read.
         return self._dialect.is_number(cell)
 
-    def _read(
+    def _read_chunks(
         self, chosen: Sequence[str], names: str | None, types: Mapping[str, CellType]
     ) -> Iterator[tuple[dict[str, NDArray[Any]], list[str] | None]]:
         rows = self._dialect.records()
         if self.has_names:
             next(rows)
         positions = [self.columns.index(name) for name in chosen]
-        named = None if names is None else self.columns.index(names)
+        name_position = None if names is None else self.columns.index(names)
         while chunk := list(islice(rows, _CHUNK_ROWS)):
             yield (
                 self._columns(chunk, positions, types),
-                None if named is None else [row[named] for _, row in chunk],
+                None if name_position is None else [row[name_position] for _, row in chunk],
             )
 
     def _columns(
@@ -290,7 +299,7 @@ class CsvTable(Table):
         return columns
 
     def _texts(self, cells: list[str], *, numbers: bool) -> list[Any]:
-        """Return cells as text, or as numbers where they are and `numbers` is true, with None for missing ones."""
+        """Return cells as text, with None for missing cells, and numbers converted if `numbers` is true."""
         texts: list[Any] = [None if is_missing_text(cell) else cell for cell in cells]
         if not numbers or self._format == NumberFormat():
             return texts
@@ -299,14 +308,14 @@ class CsvTable(Table):
 
 
 class ParquetTable(Table):
-    """A Parquet file, or a folder of them."""
+    """A Parquet file, or a folder of Parquet files."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)
         self._dataset = open_dataset(path)
         self.columns = list(self._dataset.schema.names)
         kinds = [str(kind) for kind in self._dataset.schema.types]
-        self.numeric = [kind.startswith((*_NUMBERS, "bool")) for kind in kinds]
+        self.numeric = [kind.startswith((*_PARQUET_NUMBERS, "bool")) for kind in kinds]
         self._orders: dict[str, list[list[Any]]] = {}
 
     def with_orders(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
@@ -328,14 +337,14 @@ class ParquetTable(Table):
                 declared[name] = pyarrow.DictionaryArray.from_arrays(codes, pyarrow.array(order), ordered=True)
         return declared
 
-    def _read(
+    def _read_chunks(
         self, chosen: Sequence[str], names: str | None, types: Mapping[str, CellType]
     ) -> Iterator[tuple[dict[str, NDArray[Any]], list[str] | None]]:
-        wanted = list(dict.fromkeys([*chosen, *([] if names is None else [names])]))
-        for batch in self._dataset.to_batches(columns=wanted, batch_size=_CHUNK_ROWS):
+        required = list(dict.fromkeys([*chosen, *([] if names is None else [names])]))
+        for batch in self._dataset.to_batches(columns=required, batch_size=_CHUNK_ROWS):
             if len(batch):
                 columns = {name: self._column(name, batch.column(name)) for name in chosen}
-                yield columns, None if names is None else [str(one) for one in batch.column(names).to_pylist()]
+                yield columns, None if names is None else [str(name) for name in batch.column(names).to_pylist()]
 
     def _column(self, name: str, column: Any) -> NDArray[Any]:
         kind = str(column.type)
@@ -344,10 +353,10 @@ class ParquetTable(Table):
             if (order := column.dictionary.to_pylist()) not in orders:
                 orders.append(order)
             return np.array(column.to_pylist(), dtype=object)
-        found = np.asarray(column.to_numpy(zero_copy_only=False))
-        if kind.startswith(_NUMBERS):
-            return found.astype(np.float32 if kind in ("float", "halffloat") else np.float64, copy=False)
-        return found
+        values = np.asarray(column.to_numpy(zero_copy_only=False))
+        if kind.startswith(_PARQUET_NUMBERS):
+            return values.astype(np.float32 if kind in ("float", "halffloat") else np.float64, copy=False)
+        return values
 
 
 def open_table(
@@ -358,18 +367,16 @@ def open_table(
     thousands: str | None = None,
     encoding: str | None = None,
     header: bool | None = None,
-    known: Sequence[str] = (),
+    expected_names: Sequence[str] = (),
 ) -> Table:
-    """Return the table in a file: Parquet by the ending of its name, and CSV otherwise."""
+    """Open a table: a Parquet file if its name has such a suffix, else a CSV file."""
     path = Path(path)
     if not path.exists():
-        raise FileNotFoundError(f"there is no file {str(path)!r}.")
+        raise FileNotFoundError(f"the file {str(path)!r} does not exist.")
     if path.is_dir() or path.suffix.lower() in (".parquet", ".pq"):
         return ParquetTable(path)
     if not path.is_file():
-        raise ValueError(
-            f"{str(path)!r} is not a regular file, and tables are read more than once; save it first."
-        )
+        raise ValueError(f"{str(path)!r} is not a regular file, but tables are read several times; save it first.")
     return CsvTable(
         path,
         delimiter=delimiter,
@@ -377,7 +384,7 @@ def open_table(
         thousands=thousands,
         encoding=encoding,
         header=header,
-        known=known,
+        expected_names=expected_names,
     )
 
 
@@ -389,12 +396,12 @@ def _has_letter(text: str) -> bool:
     return any(character.isalpha() for character in text)
 
 
-def _mostly(flags: list[bool]) -> bool:
+def _is_majority(flags: list[bool]) -> bool:
     return 2 * sum(flags) > len(flags)
 
 
-def _evenly_spaced(numbers: list[float]) -> bool:
+def _is_evenly_spaced(numbers: list[float]) -> bool:
     steps = np.diff(numbers)
-    if len(steps) == 1:  # two numbers always are
+    if len(steps) == 1:  # 2 numbers are always evenly spaced
         return abs(float(steps[0])) == 1 and float(numbers[0]).is_integer()
     return len(steps) > 1 and steps[0] != 0 and np.allclose(steps, steps[0], rtol=1e-6, atol=0)

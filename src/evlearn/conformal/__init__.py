@@ -1,7 +1,7 @@
-"""Answers with a promise, around any estimator: sets of clusters, and classes that nobody has seen."""
+"""Conformal prediction around any estimator: sets of clusters, and detection of unseen classes."""
 
 from evlearn.conformal.conformal_clusterer import ConformalClusterer
-from evlearn.conformal.kinds_of_doubt import KindsOfDoubt
+from evlearn.conformal.doubt_sources import DoubtSources
 from evlearn.conformal.unseen_classes import UnseenClassDetector
 
-__all__ = ["ConformalClusterer", "KindsOfDoubt", "UnseenClassDetector"]
+__all__ = ["ConformalClusterer", "DoubtSources", "UnseenClassDetector"]

@@ -1,4 +1,4 @@
-"""ConformalClusterer: sets of clusters that hold what a replication would say, as often as one asks for."""
+"""Conformal sets of clusters, around any clusterer."""
 
 from typing import Any, Literal, Self
 
@@ -9,108 +9,111 @@ from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.base import EvidentialClusterer, read_in_memory
-from evlearn.conformal.kinds_of_doubt import KindsOfDoubt
-from evlearn.conformal.outliers import Remoteness
-from evlearn.conformal.p_values import Scores, contour, nonconformity, shortened
+from evlearn.conformal.doubt_sources import DoubtSources
+from evlearn.conformal.outliers import OutlierScorer
+from evlearn.conformal.p_values import Scores, contour, nonconformity, shorten_contour
 from evlearn.conformal.replication import Calibration, cross_calibrate, split_calibrate
 from evlearn.conformal.support import best_clusters
 from evlearn.partition import CredalPartition
-from evlearn.partition.estimators import reached, split_pipeline, with_names_of
-from evlearn.utils.convergence import record_problems, whole_or_nothing
+from evlearn.partition.estimators import split_pipeline, transform_through_pipeline, with_names_of
+from evlearn.utils.convergence import atomic_fit, record_problems
 from evlearn.utils.typing import BoolArray, ClustererLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real
 
-#: The largest number of clusters for which masses have columns for all sets of clusters.
-_FEW_CLUSTERS = 6
+#: Maximum number of clusters for which masses have columns for all sets of clusters.
+_MAX_FULL_CLUSTERS = 6
 
 
 class ConformalClusterer(EvidentialClusterer):
-    """Sets of clusters, around any clusterer, that contain what a replication would say as often as you ask.
+    """Conformal sets of clusters, around any clusterer.
 
-    The clusterer is fitted to all samples, and again and again to two random halves of them, whose clusters are
-    matched. The label that one half gives to a sample plays the truth for the other half, which has not seen that
-    sample. How strange such labels are says which clusters must be in a set, so that it contains the label of a
-    replication in 90 % of all cases, or whatever `coverage` asks for.
+    Each set contains the label that a replication of the clustering gives to the sample, with a probability of
+    `confidence_level`. The clusterer is fitted to all samples, and several times to 2 random halves of them, whose
+    clusters are matched. The labels of one half are used as the truth for the other half, which was fitted without
+    these samples. Nonconformity scores of these labels set the threshold for including a cluster.
 
-    A sample with one cluster in its set is sure, one with several is torn between them, and one with none is an
-    outlier: it is farther from all others than nearly any sample is.
+    A sample with one cluster in its set is sure, one with several clusters is torn between them, and one without
+    clusters is an outlier: its distance to other samples is extreme.
 
     Parameters
     ----------
     estimator : estimator
-        A clusterer or mixture, ours or scikit-learn's, or a pipeline that ends in one. Clones of it are
-        fitted. For clusterers that cannot predict, such as `sklearn.cluster.HDBSCAN`, neighbours speak.
-    coverage : float, default=0.9
-        How often a set should contain the cluster that a replication gives to a sample; above 0, and below one
-        minus `outlier_level`.
+        Clusterer or mixture of evlearn or scikit-learn, or a pipeline that ends in one. Clones of it are fitted.
+        If it cannot predict, such as `sklearn.cluster.HDBSCAN`, the nearest training samples vote.
+    confidence_level : float, default=0.9
+        Probability that a set contains the cluster that a replication gives to a sample; above 0, and below
+        1 - `outlier_level`.
     method : {"cross", "split"}, default="cross"
-        "cross" uses all samples for everything. "split" fits the clusterer to one third of the samples only, and
-        its promise for new samples has a proof; see the notes.
+        "cross" uses all samples for fitting and calibration. "split" fits the clusterer to a third of the samples,
+        and its guarantee for new samples is proven; see the notes.
     labels : {"auto", "drawn", "hard"}, default="auto"
-        What plays the truth: a label drawn from the masses or probabilities of the clusterer, so that overlap of
-        clusters is seen, or the label of its best cluster. "auto" draws where there are masses or probabilities.
-    n_replications : int, default=10
-        How many times the samples are halved; "split" does not use it.
+        Labels used as the truth: drawn from the masses or probabilities of the clusterer, so that sets reflect the
+        overlap of clusters, or those of the best clusters. "auto" means "drawn" if the clusterer has masses or
+        probabilities, and "hard" otherwise.
+    n_splits : int, default=10
+        Number of random splits into halves; not used by "split".
     outlier_level : float, default=0.01
-        The share of ordinary samples that may be called outliers, from 0 (nobody is) to 0.25. With n samples,
-        nobody can be called an outlier at a level below 1 / n.
+        Share of ordinary samples that may be labeled outliers, from 0 (no outliers) to 0.25. With n samples,
+        levels below 1 / n flag no sample.
     n_neighbors : int, default=10
-        How many neighbours say how far a sample is from the others, and speak for clusterers that cannot predict.
+        Number of neighbors for the distance of a sample to others, and for the votes if the clusterer cannot
+        predict.
     random_state : int, RandomState instance or None, default=None
-        The seed, for results that can be repeated; also for clusterers that have none of their own.
+        Seed for reproducible results. It is also passed to clusterers without a seed.
     n_jobs : int or None, default=None
-        How many replications are made at the same time. The result does not depend on it.
+        Number of parallel jobs. The result does not depend on it.
 
     Attributes
     ----------
     credal_partition_ : CredalPartition
-        Consonant masses, whose plausibilities are valid p-values. Its verdict at the level `coverage` is
-        `predict_set`.
+        Consonant masses, whose plausibilities are valid p-values. Its verdict at the level
+        `confidence_level` is `predict_set`.
     labels_ : ndarray of int of shape (n_samples,)
-        The best cluster of each sample by `estimator_`; -1 if its neighbours are all noise.
+        Best cluster of each sample by `estimator_`; -1 if its neighbors are all noise.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
-        The masses, read-only.
+        Masses, read-only.
     focal_sets_ : FocalSets
-        The columns of the masses, also of new samples: all sets of up to 6 clusters; of more, the empty set, the
-        single clusters, the set of all, and the sets that occur among the samples of the fit.
+        Columns of the masses, also for new samples. They are all sets for up to 6 clusters. For more, they are the
+        empty set, the single clusters, the set of all clusters, and the sets that occur among the training
+        samples.
     estimator_ : estimator
-        The fitted clusterer, which numbers the clusters.
+        Fitted clusterer; it determines the numbers of the clusters.
     p_values_ : ndarray of shape (n_samples, n_clusters)
-        For each cluster, the share of labels of replications that were at least as strange.
+        Share of labels of replications with at least the nonconformity score of each cluster.
     outlier_p_values_ : ndarray of shape (n_samples,)
-        The share of samples that are at least as far from the others: the distance to the neighbour number
-        `n_neighbors`, over its median in the cluster.
+        Share of samples with at least the outlier score of each sample. The score is the distance to neighbor
+        number `n_neighbors`, divided by the median of this distance in the cluster.
     coverage_ : float
-        The share of labels of replications that were in the sets of the other half. It is above `coverage` where
-        even the single best clusters are replicated more often than that.
-    doubt_ : KindsOfDoubt
-        Where the doubt about each sample comes from.
+        Share of labels of replications that were in the sets of the other half. It exceeds `confidence_level` if
+        the single best clusters alone are replicated more often than that.
+    doubt_ : DoubtSources
+        Sources of doubt about each sample.
     n_calibration_ : int
-        How many samples the p-values are shares of.
+        Number of samples that the p-values are based on.
     n_clusters_ : int
-        The number of clusters.
+        Number of clusters.
     n_features_in_ : int
-        The number of features.
+        Number of features.
     feature_names_in_ : ndarray of str
-        The names of the features, where X has any.
+        Names of the features, if X has names.
 
     See Also
     --------
-    evlearn.ensemble.CredalEnsemble : Several clusterers, and where they disagree.
+    evlearn.ensemble.CredalEnsemble : Combination of several clusterers, with their disagreement.
 
     Notes
     -----
-    What is covered is the label that the same clusterer, fitted to other samples of the same kind, gives to a
-    sample: drawn or hard, after its clusters have been matched, and if it gives one. It is not the true class, and
-    it is no sign that the number of clusters is right.
+    The sets cover the label that the same clusterer, fitted to other samples from the same distribution, gives to
+    a sample: drawn or hard, after matching the clusters, and excluding noise. This label is not the true class,
+    and coverage does not mean that the number of clusters is right.
 
     With ``method="split"``, the set of a new sample contains that label with a probability of at least
-    `coverage`, for any number of samples, if samples are exchangeable; probability is over all samples, and the
-    label is that of the model fitted to the second third. With ``method="cross"`` there is no such proof, because
-    the model is fitted to all samples and calibrated by halves; what it covers was measured.
+    `confidence_level`, for any number of samples, if samples are exchangeable. The probability is over all
+    samples, and the label is that of the model fitted to the second third. With ``method="cross"`` there is no
+    such proof, because the model is fitted to all samples and calibrated on halves; its coverage was measured.
 
-    With "split", the p-value of outliers is valid in the same way: a new sample of the same kind has one of a or
-    less with a probability of at most a. With "cross" that was measured too.
+    With "split", the outlier p-value is valid in the same way: for a new sample from the same distribution, it is
+    at most a with a probability of at most a. With "cross" this was measured, too.
 
     References
     ----------
@@ -126,7 +129,7 @@ class ConformalClusterer(EvidentialClusterer):
     >>> mixture = make_pipeline(
     ...     StandardScaler(), GaussianMixture(3, covariance_type="diag")
     ... )
-    >>> model = ConformalClusterer(mixture, coverage=0.9, random_state=0).fit(
+    >>> model = ConformalClusterer(mixture, confidence_level=0.9, random_state=0).fit(
     ...     load_wine().data
     ... )
     >>> model.predict_set(load_wine().data[:2])
@@ -137,36 +140,36 @@ class ConformalClusterer(EvidentialClusterer):
     def __init__(
         self,
         estimator: ClustererLike,
-        coverage: float = 0.9,
+        confidence_level: float = 0.9,
         *,
         method: Literal["cross", "split"] = "cross",
         labels: Literal["auto", "drawn", "hard"] = "auto",
-        n_replications: int = 10,
+        n_splits: int = 10,
         outlier_level: float = 0.01,
         n_neighbors: int = 10,
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
     ) -> None:
         self.estimator: Any = estimator
-        self.coverage = coverage
+        self.confidence_level = confidence_level
         self.method = method
         self.labels = labels
-        self.n_replications = n_replications
+        self.n_splits = n_splits
         self.outlier_level = outlier_level
         self.n_neighbors = n_neighbors
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @whole_or_nothing
+    @atomic_fit
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Fit the clusterer, and replications of it that calibrate its sets.
+        """Fit the clusterer, and calibrate its sets by replications.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples.
+            Samples.
         y : None, default=None
-            Not used; present for scikit-learn's conventions.
+            Not used; present for API consistency.
 
         Returns
         -------
@@ -176,7 +179,7 @@ class ConformalClusterer(EvidentialClusterer):
         self._check_parameters()
         data = read_in_memory(self, X, reset=True)
         calibration = self._calibrate(data, check_random_state(self.random_state))
-        self._speaker, self.estimator_ = calibration.reference, calibration.reference.estimator
+        self._adapter, self.estimator_ = calibration.reference, calibration.reference.estimator
         self._scores = Scores.of(calibration.scores, calibration.samples)
         self.n_calibration_ = self._scores.n_samples
         self._publish_sets(data, calibration)
@@ -185,150 +188,154 @@ class ConformalClusterer(EvidentialClusterer):
         return self
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
-        """The mass functions of samples, new or old.
+        """Predict the mass functions of samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples.
+            Samples.
 
         Returns
         -------
         CredalPartition
-            Consonant masses with the columns `focal_sets_`, whatever the samples, and with the row names of a
-            pandas frame. Of more than 6 clusters, a set that did not occur in `fit` has no column: its mass goes
-            to the next larger set of the same sample that has one, at worst to the set of all clusters. So the
-            masses are more cautious than `predict_set`, which uses all sets. Masses of more than 10 clusters are
-            on sets of the 3 most plausible ones, and on all.
+            Consonant masses with the columns `focal_sets_`, and with the row names of a pandas frame. With more
+            than 6 clusters, a set that did not occur in `fit` has no column: its mass goes to the next larger set
+            of the same sample that has one, or else to the set of all clusters. So the masses are more cautious
+            than `predict_set`, which uses all sets. With more than 10 clusters, masses are on sets of the 3 most
+            plausible clusters, and on the set of all clusters.
         """
-        partition = CredalPartition.from_possibilistic(shortened(self._plausible(X)))
-        return with_names_of(X, self._supported(_onto(self.focal_sets_, partition)))
+        partition = CredalPartition.from_possibilistic(shorten_contour(self._plausible(X)))
+        return with_names_of(X, self._finalize_partition(_project_masses(self.focal_sets_, partition)))
 
     def predict(self, X: ArrayLike) -> IntArray:
-        """The best cluster of each sample, also of outliers.
+        """Predict the best cluster of each sample, also of outliers.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples.
+            Samples.
 
         Returns
         -------
         ndarray of int of shape (n_samples,)
-            Cluster numbers; -1 if all neighbours of a sample, which speak for it, are noise.
+            Cluster numbers; -1 if all neighbors that vote for a sample are noise.
         """
         check_is_fitted(self)
-        return best_clusters(self._speaker.support(read_in_memory(self, X, reset=False)))
+        return best_clusters(self._adapter.support(read_in_memory(self, X, reset=False)))
 
-    def predict_set(self, X: ArrayLike, *, level: float | None = None) -> BoolArray:
-        """The clusters that each sample may belong to.
+    def predict_set(  # type: ignore[override]
+        self, X: ArrayLike, *, confidence_level: float | None = None
+    ) -> BoolArray:
+        """Predict the set of clusters that each sample may belong to.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples.
-        level : float or None, default=None
-            Another coverage than `coverage`, below one minus `outlier_level`.
+            Samples.
+        confidence_level : float or None, default=None
+            Confidence level of the sets, below 1 - `outlier_level`. None means `confidence_level` of the
+            estimator.
 
         Returns
         -------
         ndarray of bool of shape (n_samples, n_clusters)
-            Whether the cluster is in the set: one cluster for sure samples, several for torn ones, and none for
-            outliers.
+            True for the clusters in the set: one for sure samples, several for torn ones, and none for outliers.
         """
-        level = self.coverage if level is None else level
-        self._check_coverage("level", level)
+        level = self.confidence_level if confidence_level is None else confidence_level
+        self._check_confidence_level(level)
         return self._sets(self._plausible(X), level)
 
     def predict_p_values(self, X: ArrayLike) -> FloatArray:
-        """A p-value for each cluster: the share of labels of replications that are at least as strange.
+        """Predict p-values of the clusters: shares of labels of replications with at least the same score.
 
-        Sets of all clusters with a p-value above 1 - `coverage` may be empty. `predict_set` adds the best cluster
-        of every sample, and asks for a little more, which pays for outliers.
+        Sets of all clusters with a p-value above 1 - `confidence_level` may be empty. `predict_set` adds the best
+        cluster of every sample, and lowers the threshold by `outlier_level` to compensate for outliers.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples.
+            Samples.
 
         Returns
         -------
         ndarray of shape (n_samples, n_clusters)
-            p-values.
+            P-values.
         """
         check_is_fitted(self)
-        return self._scores.p_values(nonconformity(self._speaker.support(read_in_memory(self, X, reset=False))))
+        return self._scores.p_values(nonconformity(self._adapter.support(read_in_memory(self, X, reset=False))))
 
     def predict_outlier_p_values(self, X: ArrayLike) -> FloatArray:
-        """The share of samples that are at least as far from the others, by the measure of their clusters.
+        """Predict outlier p-values: shares of training samples with at least the same outlier score.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples; new ones, because a sample of the fit is its own neighbour here.
+            New samples. Training samples would be their own neighbors.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            p-values, small for outliers, and at least 1 / (n + 1) for n samples of the fit.
+            P-values, small for outliers, and at least 1 / (n + 1) for n training samples.
         """
         check_is_fitted(self)
         data = read_in_memory(self, X, reset=False)
-        return self._remoteness.p_values(self._seen(data), best_clusters(self._speaker.support(data)))
+        return self._outlier_scorer.p_values(self._transformed(data), best_clusters(self._adapter.support(data)))
 
     def _calibrate(self, data: FloatArray, random: np.random.RandomState) -> Calibration:
         if self.method == "split":
-            found = split_calibrate(self.estimator, data, self.labels, self.n_neighbors, random)
+            calibration = split_calibrate(self.estimator, data, self.labels, self.n_neighbors, random)
         else:
-            found = cross_calibrate(
-                self.estimator, data, self.n_replications, self.labels, self.n_neighbors, self.n_jobs, random
+            calibration = cross_calibrate(
+                self.estimator, data, self.n_splits, self.labels, self.n_neighbors, self.n_jobs, random
             )
-        if not len(found.scores):
+        if not len(calibration.scores):
             raise ValueError("estimator labels all samples of its replications as noise; change its parameters.")
-        return found
+        return calibration
 
     def _publish_sets(self, data: FloatArray, calibration: Calibration) -> None:
-        support = self._speaker.support(data)
+        support = self._adapter.support(data)
         self.n_clusters_ = support.shape[1]
         self.p_values_ = self._scores.p_values(nonconformity(support))
         best = best_clusters(support)
-        self._remoteness, self.outlier_p_values_ = Remoteness.of(
-            self._seen(data), best, self.n_clusters_, calibration.fitted, self.n_neighbors
+        self._outlier_scorer, self.outlier_p_values_ = OutlierScorer.fit(
+            self._transformed(data), best, self.n_clusters_, calibration.fitted, self.n_neighbors
         )
         plausible = self._contour(support, self.outlier_p_values_)
-        partition = CredalPartition.from_possibilistic(shortened(plausible))
-        self._publish(_onto(_columns(partition), partition))
-        self.labels_ = best  # also of outliers, and -1 for noise
-        self.coverage_ = self._covered(calibration)
+        partition = CredalPartition.from_possibilistic(shorten_contour(plausible))
+        self._publish(_project_masses(_columns(partition), partition))
+        self.labels_ = best  # outliers have labels, too; -1 is noise
+        self.coverage_ = self._measure_coverage(calibration)
         shares = support.max(axis=1) / np.maximum(support.sum(axis=1), np.finfo(float).tiny)
-        self.doubt_ = KindsOfDoubt(
-            sets=self._sets(plausible, self.coverage),
+        self.doubt_ = DoubtSources(
+            sets=self._sets(plausible, self.confidence_level),
             best=self.labels_,
-            overlap=1 - shares if calibration.drawn else np.zeros(len(data)),
-            replication=calibration.moved,
+            overlap=1 - shares if calibration.is_drawn else np.zeros(len(data)),
+            replication=calibration.disagreement,
             outlier=self.outlier_p_values_,
         )
 
-    def _covered(self, calibration: Calibration) -> float:
-        """How many labels are in sets: those of a best cluster, and others whose p-values are large enough."""
+    def _measure_coverage(self, calibration: Calibration) -> float:
+        """Return the share of calibration labels that are in the sets."""
         p_values = self._scores.p_values(calibration.scores)
-        inside = (calibration.scores <= 0) | (p_values + self.outlier_level > 1 - self.coverage)
+        is_member = (calibration.scores <= 0) | (p_values + self.outlier_level > 1 - self.confidence_level)
         ordinary = self.outlier_p_values_[calibration.samples] > self.outlier_level
-        matched = np.isfinite(calibration.scores)  # a cluster without a counterpart is in no set
-        return float((inside & ordinary & matched).mean())
+        matched = np.isfinite(calibration.scores)  # no set contains a cluster without a counterpart
+        return float((is_member & ordinary & matched).mean())
 
     def _plausible(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         data = read_in_memory(self, X, reset=False)
-        support = self._speaker.support(data)
-        return self._contour(support, self._remoteness.p_values(self._seen(data), best_clusters(support)))
+        support = self._adapter.support(data)
+        return self._contour(
+            support, self._outlier_scorer.p_values(self._transformed(data), best_clusters(support))
+        )
 
     def _contour(self, support: FloatArray, outlier: FloatArray) -> FloatArray:
         scores = nonconformity(support)
         return contour(self._scores.p_values(scores), scores <= 0, outlier, self.outlier_level)
 
-    def _seen(self, data: FloatArray) -> FloatArray:
-        return np.asarray(reached(self.estimator_, data)[1], dtype=np.float64)
+    def _transformed(self, data: FloatArray) -> FloatArray:
+        return np.asarray(transform_through_pipeline(self.estimator_, data)[1], dtype=np.float64)
 
     def _sets(self, plausible: FloatArray, level: float) -> BoolArray:
         ordinary = plausible.max(axis=1, keepdims=True) > 0.5
@@ -339,40 +346,40 @@ class ConformalClusterer(EvidentialClusterer):
             raise ValueError(f"estimator must be a clusterer such as KMeans(3), got {self.estimator!r}.")
         if get_tags(self.estimator).input_tags.pairwise:
             raise ValueError(
-                f"estimator must take rows of features, got {self.estimator!r}, which takes dissimilarities."
+                f"estimator must accept features, got {self.estimator!r}, which expects dissimilarities."
             )
         check_choice("method", self.method, ("cross", "split"))
         check_choice("labels", self.labels, ("auto", "drawn", "hard"))
-        check_integer("n_replications", self.n_replications, 1)
+        check_integer("n_splits", self.n_splits, 1)
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_real("outlier_level", self.outlier_level, 0, 0.25)
-        self._check_coverage("coverage", self.coverage)
+        self._check_confidence_level(self.confidence_level)
 
-    def _check_coverage(self, name: str, value: Any) -> None:
-        check_real(name, value, 0, 1, open_low=True)
+    def _check_confidence_level(self, value: Any) -> None:
+        check_real("confidence_level", value, 0, 1, open_low=True)
         if value >= 1 - self.outlier_level:
             raise ValueError(
-                f"{name} must be below 1 - outlier_level = {1 - self.outlier_level:g}, got {value!r}; ask for "
-                "less coverage, or for fewer outliers."
+                f"confidence_level must be below 1 - outlier_level = {1 - self.outlier_level:g}, got {value!r}; "
+                "decrease confidence_level or outlier_level."
             )
 
 
 def _columns(partition: CredalPartition) -> FocalSets:
-    """Return all sets of few clusters; of many, the singletons, the set of all, and the sets of a partition."""
-    if partition.n_clusters <= _FEW_CLUSTERS:
+    """Return the columns of masses: all sets of up to 6 clusters, else simple sets and those of a partition."""
+    if partition.n_clusters <= _MAX_FULL_CLUSTERS:
         return FocalSets.full(partition.n_clusters)
     return FocalSets.simple(partition.n_clusters).with_sets(partition.focal_sets)
 
 
-def _onto(columns: FocalSets, partition: CredalPartition) -> CredalPartition:
-    """Return consonant masses on given columns.
+def _project_masses(columns: FocalSets, partition: CredalPartition) -> CredalPartition:
+    """Convert consonant masses to other columns.
 
-    The mass of a set without a column goes to the next larger set of the same sample that has one, at worst to the
-    set of all clusters. The masses stay consonant, and plausibilities can only grow.
+    The mass of a set without a column goes to the next larger set of the same sample that has one, or else to the
+    set of all clusters. The masses remain consonant, and plausibilities can only grow.
     """
     positions = columns.positions(partition.focal_sets.membership)
     samples, sets = np.nonzero(partition.masses)
-    # The focal sets of a sample are nested, and sets are in the order of their size.
+    # The focal sets of a sample are nested and sorted by size.
     targets = np.full(partition.masses.shape, len(columns) - 1)
     targets[samples, sets] = np.where(positions[sets] < 0, len(columns) - 1, positions[sets])
     targets = np.minimum.accumulate(targets[:, ::-1], axis=1)[:, ::-1]

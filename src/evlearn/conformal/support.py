@@ -1,4 +1,4 @@
-"""What a fitted clusterer says for each cluster, as shares: of masses, probabilities, distances or votes."""
+"""Support of clusters by a fitted clusterer: masses, probabilities, shares of distances, or votes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,98 +7,101 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from evlearn.cluster.neighbors.search import nearest_among
-from evlearn.partition.estimators import memberships_of, reached, split_pipeline
+from evlearn.cluster.neighbors.search import find_nearest
+from evlearn.partition.estimators import memberships_of, split_pipeline, transform_through_pipeline
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray
 
-_BLOCK_NUMBERS = 1 << 20
+#: Maximum number of distances per block.
+_BLOCK_SIZE = 1 << 20
 
 
 @dataclass(frozen=True)
-class Speaker:
-    """A fitted clusterer that gives every sample, old or new, a share of support for each of its clusters.
+class ClustererAdapter:
+    """A fitted clusterer with a common method to predict the support of each cluster.
 
-    Rows sum to one, or to less where a part of the support is for no cluster.
+    Rows of support sum to 1, or to less if a part of the support is for noise.
     """
 
     estimator: Any
-    known: FloatArray | None
+    training_rows: FloatArray | None
     n_neighbors: int
 
     @property
     def is_soft(self) -> bool:
-        """Whether the shares are masses or probabilities, from which labels can be drawn."""
+        """True if support consists of masses or probabilities, from which labels can be drawn."""
         clusterer = split_pipeline(self.estimator)[1]
         return hasattr(clusterer, "predict_mass") or hasattr(clusterer, "predict_proba")
 
     def support(self, X: FloatArray) -> FloatArray:
-        """The shares of samples, in columns by cluster."""
-        clusterer, seen = reached(self.estimator, X)
+        """Return the support of clusters, of shape (n_samples, n_clusters)."""
+        clusterer, rows = transform_through_pipeline(self.estimator, X)
         if hasattr(clusterer, "predict_mass"):
-            return np.asarray(clusterer.predict_mass(seen).to_fuzzy("pignistic"), dtype=np.float64)
+            return np.asarray(clusterer.predict_mass(rows).to_fuzzy("pignistic"), dtype=np.float64)
         if hasattr(clusterer, "predict_proba"):
-            return np.asarray(clusterer.predict_proba(seen), dtype=np.float64)
-        if self.known is None:
-            return _shares_of_distances(np.asarray(seen, dtype=np.float64), clusterer.cluster_centers_)
-        return self._votes(clusterer.labels_, np.asarray(seen, dtype=np.float64))
+            return np.asarray(clusterer.predict_proba(rows), dtype=np.float64)
+        if self.training_rows is None:
+            return _shares_of_distances(np.asarray(rows, dtype=np.float64), clusterer.cluster_centers_)
+        return self._votes(clusterer.labels_, np.asarray(rows, dtype=np.float64))
 
-    def _votes(self, labels: Any, seen: FloatArray) -> FloatArray:
-        """How many of the nearest fitted samples each cluster has; noise has none."""
+    def _votes(self, labels: Any, rows: FloatArray) -> FloatArray:
+        """Return the shares of clusters among the nearest training samples; noise does not vote."""
         votes = memberships_of(labels, labels)
-        assert self.known is not None
-        n_neighbors = min(self.n_neighbors, len(self.known))
-        nearest = nearest_among(self.known, seen, n_neighbors, metric="euclidean", n_jobs=None)
-        return np.asarray(votes[nearest.indices.reshape(len(seen), n_neighbors)].mean(axis=1))
+        assert self.training_rows is not None
+        n_neighbors = min(self.n_neighbors, len(self.training_rows))
+        nearest = find_nearest(self.training_rows, rows, n_neighbors, metric="euclidean", n_jobs=None)
+        return np.asarray(votes[nearest.indices.reshape(len(rows), n_neighbors)].mean(axis=1))
 
 
-def fit_speaker(estimator: Any, X: FloatArray, n_neighbors: int) -> Speaker:
-    """Fit a clusterer, and keep the samples where neighbours must speak for it."""
+def fit_adapter(estimator: Any, X: FloatArray, n_neighbors: int) -> ClustererAdapter:
+    """Fit a clusterer, and store the samples if their neighbors must vote."""
     estimator.fit(X)
     clusterer = split_pipeline(estimator)[1]
     if any(hasattr(clusterer, name) for name in ("predict_mass", "predict_proba")):
-        return Speaker(estimator, None, n_neighbors)
+        return ClustererAdapter(estimator, None, n_neighbors)
     if not hasattr(clusterer, "labels_"):
         raise ValueError(
-            f"estimator must be a clusterer, got {clusterer!r}, which after its fit has neither labels_ nor "
-            "predict_proba nor predict_mass."
+            f"estimator must be a clusterer with labels_, predict_proba or predict_mass after fit, got "
+            f"{clusterer!r}."
         )
     centers = getattr(clusterer, "cluster_centers_", None)
     if hasattr(clusterer, "predict") and centers is not None and len(centers):
-        return Speaker(estimator, None, n_neighbors)
-    return Speaker(estimator, np.asarray(reached(estimator, X)[1], dtype=np.float64), n_neighbors)
+        return ClustererAdapter(estimator, None, n_neighbors)
+    return ClustererAdapter(
+        estimator, np.asarray(transform_through_pipeline(estimator, X)[1], dtype=np.float64), n_neighbors
+    )
 
 
 def best_clusters(support: FloatArray) -> IntArray:
-    """The cluster with most support, or -1 where no cluster has any."""
+    """Return the cluster with the largest support, or -1 if no cluster has support."""
     if support.shape[1] == 0:
         return np.full(len(support), -1, dtype=np.intp)
     return np.where(support.max(axis=1) > 0, support.argmax(axis=1), -1)
 
 
-def matched_columns(support: FloatArray, wanted: IntArray, n_clusters: int, rows: IntArray) -> FloatArray:
-    """Columns in the order of other clusters with which they share most samples of some rows.
+def match_columns(support: FloatArray, reference_labels: IntArray, n_clusters: int, rows: IntArray) -> FloatArray:
+    """Reorder columns to match other clusters, by the number of common samples in the given rows.
 
-    Clusters that are missing have no support, and a last column holds that for clusters without a counterpart.
+    Missing clusters have no support, and a last column contains the support of clusters without a counterpart.
     """
-    found = best_clusters(support[rows])
+    labels = best_clusters(support[rows])
     shared = np.zeros((n_clusters, support.shape[1]))
-    both = (wanted[rows] >= 0) & (found >= 0)
-    np.add.at(shared, (wanted[rows][both], found[both]), 1)
-    own, other = linear_sum_assignment(shared, maximize=True)
+    is_labeled = (reference_labels[rows] >= 0) & (labels >= 0)
+    np.add.at(shared, (reference_labels[rows][is_labeled], labels[is_labeled]), 1)
+    columns, matches = linear_sum_assignment(shared, maximize=True)
     result = np.zeros((len(support), n_clusters + 1))
-    result[:, own] = support[:, other]
-    result[:, -1] = np.delete(support, other, axis=1).sum(axis=1)
+    result[:, columns] = support[:, matches]
+    result[:, -1] = np.delete(support, matches, axis=1).sum(axis=1)
     return result
 
 
 def _shares_of_distances(X: FloatArray, centers: FloatArray) -> FloatArray:
-    """Shares in proportion to one over the squared distance, as in fuzzy c-means."""
+    """Return shares proportional to inverse squared distances, as in fuzzy c-means."""
     shares = np.empty((len(X), len(centers)))
-    for block in row_blocks(len(X), max(1, _BLOCK_NUMBERS // len(centers))):
+    for block in row_blocks(len(X), max(1, _BLOCK_SIZE // len(centers))):
         distances = cdist(X[block], centers)
         nearest = distances.min(axis=1, keepdims=True)
-        # One where a sample is at the centre, which has no distance to divide by.
+        # A sample at a center has distance 0; its share is set to 1.
         shares[block] = (nearest / np.where(distances > 0, distances, 1)) ** 2
         shares[block][distances == 0] = 1
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))

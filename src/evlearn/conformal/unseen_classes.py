@@ -1,4 +1,4 @@
-"""UnseenClassDetector: is a new sample of a class that nobody has seen? With a rate of false alarms to choose."""
+"""Detection of samples of classes that are absent from the training data."""
 
 from typing import Any, Self
 
@@ -14,84 +14,86 @@ from evlearn.classify import EvidentialForestClassifier
 from evlearn.classify.base import EvidentialClassifier
 from evlearn.classify.distinct_rows import distinct_rows
 from evlearn.cluster.base import with_seed
-from evlearn.conformal.strangeness import QUESTIONS, Strangeness, surprise, too_far, weigh_questions
+from evlearn.conformal.strangeness import CRITERIA, Strangeness, exceed_distances, fit_weights, surprisal
 from evlearn.partition.estimators import predicted_partition
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import BoolArray, ClassifierLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_integer, check_real
 
-#: At most so many classes play the unseen one, those with at least so many samples.
-_MOST_REHEARSALS, _FEWEST = 10, 5
-#: Trees that say what they have seen, undivided in what they mean: the detector itself asks what is far away.
-_FOREST = EvidentialForestClassifier(min_samples_split=2, n_witnesses=1, reach=None)
+#: Maximum number of rehearsals, and minimum number of samples of a class that plays the unseen class.
+_MAX_REHEARSALS, _MIN_SAMPLES = 10, 5
+#: Default classifier: a forest without discounts for disagreement and distance; the detector measures distances.
+_FOREST = EvidentialForestClassifier(min_samples_split=2, effective_n_estimators=1, reach=None)
 
 
 class UnseenClassDetector(EvidentialClassifier):
-    """A classifier that notices samples of classes it was never shown.
+    """Classifier that detects samples of classes that are absent from the training data.
 
-    A sample is compared with the training samples: how far it is from them, how much they say about it, and how
-    much doubt the classifier has. Which of these questions count is rehearsed: each class plays the unseen one
-    in turn, and the others are learned without it. The answer is a p-value. If all training samples and the new
-    one come from the same source, a p-value of 0.05 or less happens in about 5 % of all cases, whatever the data
-    are.
+    A sample is compared with the training samples by several criteria: its distance from them, the evidence that
+    they provide about it, and the doubt of the classifier. The weights of the criteria are learned in rehearsals:
+    each class in turn plays the unseen class, and the models are fitted without it. The result is a p-value. If
+    the training samples and the new sample come from the same distribution, the p-value is at most 0.05 in about 5
+    % of all cases, for any data.
 
     Parameters
     ----------
     estimator : classifier or None, default=None
-        A classifier with probabilities, ours or scikit-learn's, or a pipeline that ends in one. Clones of it
-        are fitted. None: an `EvidentialForestClassifier` with whole trees, without witnesses and reach.
+        Classifier of evlearn or scikit-learn with probabilities, or a pipeline that ends in one. Clones of it are
+        fitted. None means an `EvidentialForestClassifier` with full trees,
+        ``effective_n_estimators=1`` and ``reach=None``.
     false_alarm_rate : float, default=0.05
-        The share of samples of known classes that may be taken for unseen ones.
+        Share of samples of known classes that may be labeled unseen.
     cv : int, default=10
-        The number of parts that the training samples are divided into. The samples of each are judged by what is
-        learned from the others. Equal samples are in the same part.
+        Number of parts of the training samples. The samples of each part are compared with models fitted to the
+        other parts. Equal samples are in the same part.
     n_jobs : int or None, default=None
-        How many fits are made at the same time. The result does not depend on it.
+        Number of parallel jobs. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        The seed of the parts, and of classifiers that have none of their own.
+        Seed of the parts. It is also passed to classifiers without a seed.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes.
+        Classes.
     focal_sets_ : FocalSets
-        The sets that carry mass.
+        Focal sets.
     estimator_ : classifier
-        The classifier, fitted to all samples.
+        Classifier fitted to all samples.
     weights_ : dict of str to float
-        How much each question counts, with the sum 1.
+        Weight of each criterion, with the sum 1.
     n_rehearsals_ : int
-        How many classes have played the unseen one. With fewer than three classes of five samples there is no
-        rehearsal, and all questions count alike.
+        Number of classes that played the unseen class. With fewer than 3 classes of at least 5 samples, there is
+        no rehearsal, and all criteria have the same weight.
     n_features_in_ : int
-        The number of features.
+        Number of features.
     feature_names_in_ : ndarray of str
-        The names of the features, where X has any.
+        Names of the features, if X has names.
 
     See Also
     --------
-    EvidentialForestClassifier : Samples far from all others have mass on all classes, without a rate of alarms.
-    ConformalClusterer : The same promise about clusters.
+    EvidentialForestClassifier : Mass on all classes for remote samples, without a false alarm rate.
+    ConformalClusterer : Sets of clusters with a confidence level.
 
     Notes
     -----
-    The p-value is the share of training samples that are at least as strange as the new sample, each judged by
-    what was learned without its part. What is more than twice as far from all training samples as any of them is
-    the strangest, whatever else is said. The questions are the distance to the nearest training sample; to the
-    nearest three, in units of the covariance within classes; the latter beside distances that are usual in that
-    place; the mass that five neighbours leave to all classes; the doubt of the classifier, one minus its largest
-    probability; and the entropy of its probabilities. Each answer becomes a share in the same way. Minus their
-    logarithms are added with the weights.
+    The p-value is the share of training samples that are at least as strange as the new sample; the models for
+    each of them are fitted without its part. A sample that is more than twice as far from all training samples as
+    any of them is from the others has the smallest p-value. The criteria are the distance to the nearest training
+    sample; the mean distance to the nearest 3, after whitening within classes; the latter relative to local
+    distances of training samples; the mass of 5 neighbors on the set of all classes; the doubt of the classifier,
+    1 minus its largest probability; and the entropy of its probabilities. Each criterion is converted to the share
+    of training samples with at least the same value. The strangeness is the weighted sum of minus the logarithms
+    of these shares.
 
-    Copies of training samples, for example of an oversampled class, are learned from by the classifier, but
-    p-values and distances count each distinct sample once. In data with few distinct samples, such as answers to a
-    few questions, the rate of false alarms may be well below `false_alarm_rate`.
+    Copies of training samples, for example of an oversampled class, count in the fit of the classifier, but
+    p-values and distances count each distinct sample once. For data with few distinct samples, such as short
+    questionnaires, the rate of false alarms may be well below `false_alarm_rate`.
 
     References
     ----------
-    Vovk (2015) for p-values across parts; Denœux (1995) for what neighbours say.
+    Vovk (2015) for p-values across parts; Denœux (1995) for the evidence of neighbors.
 
     Examples
     --------
@@ -119,14 +121,14 @@ class UnseenClassDetector(EvidentialClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @whole_or_nothing
+    @atomic_fit
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn the classes, rehearse, and see how strange samples of known classes may be.
+        """Fit the classifier, the weights of the criteria, and the distribution of the strangeness.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The training samples.
+            Training samples.
         y : array-like of shape (n_samples,)
             Their classes, of any type.
 
@@ -138,96 +140,97 @@ class UnseenClassDetector(EvidentialClassifier):
         self._check_parameters()
         data, labels, _, _ = self._read_training(X, y)
         if labels.codes is None:
-            raise ValueError("y must be one class for each sample here; labels with doubt cannot be rehearsed.")
+            raise ValueError("y must contain a single class for each sample; soft labels are not supported.")
         codes, random = labels.codes, check_random_state(self.random_state)
         classifier = with_seed(clone(_FOREST if self.estimator is None else self.estimator), random)
-        first, places = distinct_rows(data)
+        first, positions = distinct_rows(data)
         self._check_size(len(first), len(data))
-        part = _parts(codes[first], self.cv, random)[places]
-        strangers = _rehearsed(codes[first], random)
-        learned = [(codes != k) & (part != at % self.cv) for at, k in enumerate(strangers)]
-        learned += [part != at for at in range(self.cv)]
-        _check_classes(codes, learned)
-        once = np.zeros(len(data), dtype=bool)
-        once[first] = True
-        found = Parallel(self.n_jobs)(
-            delayed(_left_out)(classifier, data, codes, known, once & ~known) for known in learned
+        parts = _split_parts(codes[first], self.cv, random)[positions]
+        rehearsal_classes = _choose_rehearsals(codes[first], random)
+        training_masks = [(codes != k) & (parts != number % self.cv) for number, k in enumerate(rehearsal_classes)]
+        training_masks += [parts != number for number in range(self.cv)]
+        _check_classes(codes, training_masks)
+        is_first = np.zeros(len(data), dtype=bool)
+        is_first[first] = True
+        results = Parallel(self.n_jobs)(
+            delayed(_score_held_out)(classifier, data, codes, mask, is_first & ~mask) for mask in training_masks
         )
         rehearsals = [
-            _rehearsal(others, codes[once & ~known] == k)
-            for others, known, k in zip(found, learned, strangers, strict=False)
+            _rehearsal(others, codes[is_first & ~mask] == k)
+            for others, mask, k in zip(results, training_masks, rehearsal_classes, strict=False)
         ]
-        self._weights = weigh_questions(rehearsals)
+        self._weights = fit_weights(rehearsals)
         self.n_rehearsals_ = len(rehearsals)
-        self._strangeness = Strangeness.learn(classifier, data, codes)
-        left_out = np.vstack(found[len(strangers) :])
-        self._usual = np.sort(left_out, axis=0)
-        self._scores = np.sort(surprise(left_out, self._usual, among=True) @ self._weights)
+        self._strangeness = Strangeness.fit(classifier, data, codes)
+        held_out = np.vstack(results[len(rehearsal_classes) :])
+        self._references = np.sort(held_out, axis=0)
+        self._scores = np.sort(surprisal(held_out, self._references, are_included=True) @ self._weights)
         self.focal_sets_ = predicted_partition(self.estimator_, data[:1]).focal_sets.with_names(labels.names)
         return self
 
     @property
     def estimator_(self) -> ClassifierLike:
-        """The classifier, fitted to all samples."""
-        found: ClassifierLike = self._strangeness.classifier
-        return found
+        """Classifier fitted to all samples."""
+        classifier: ClassifierLike = self._strangeness.classifier
+        return classifier
 
     @property
     def weights_(self) -> dict[str, float]:
-        """How much each question counts, with the sum 1."""
-        return dict(zip(QUESTIONS, self._weights.tolist(), strict=True))
+        """Weight of each criterion, with the sum 1."""
+        return dict(zip(CRITERIA, self._weights.tolist(), strict=True))
 
     def p_values(self, X: ArrayLike) -> FloatArray:
-        """The shares of samples of known classes that are at least as strange.
+        """Return the shares of training samples that are at least as strange.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples.
+            Samples.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            From 1 / (n + 1) for n distinct training samples to 1. Small ones speak for a class never seen.
+            P-values from 1 / (n + 1), for n distinct training samples, to 1. Small values indicate an unseen
+            class.
         """
         check_is_fitted(self)
-        numbers = self._read(X, reset=False)
+        numbers = self._read_features(X, reset=False)
         with one_blas_thread():
             return np.concatenate([self._compare(numbers.data[rows]) for rows in row_blocks(len(numbers.data))])
 
     def is_unseen(self, X: ArrayLike) -> BoolArray:
-        """Whether samples are too strange to be of a known class.
+        """Return True for samples that are too strange to belong to a known class.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples.
+            Samples.
 
         Returns
         -------
         ndarray of bool of shape (n_samples,)
-            True for about the share `false_alarm_rate` of samples of known classes, and for as many others as can
-            be found. The verdicts of `predict_mass` call the same samples outliers.
+            True for about the share `false_alarm_rate` of samples of known classes, and for detected samples of
+            other classes. These samples are the outliers of `predict_mass`.
         """
         return np.asarray(self.p_values(X) <= self.false_alarm_rate)
 
     def shift_p_value(self, X: ArrayLike) -> float:
-        """Has something changed? Whether samples are stranger, on the whole, than the training samples were.
+        """Test whether samples are, on the whole, stranger than the training samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples, of one day or one machine, say. They should not depend on each other.
+            Independent samples, for example of one day or one machine.
 
         Returns
         -------
         float
-            The p-value of the test of Mann and Whitney on `p_values`: small if samples are stranger than before.
+            P-value of the Mann-Whitney test on `p_values`; small if the samples are stranger.
         """
-        found = self.p_values(X)
+        p_values = self.p_values(X)
         n_samples = len(self._scores)
-        usual = np.arange(1, n_samples + 1) / (n_samples + 1)
-        return float(mannwhitneyu(found, usual, alternative="less").pvalue)
+        references = np.arange(1, n_samples + 1) / (n_samples + 1)
+        return float(mannwhitneyu(p_values, references, alternative="less").pvalue)
 
     def _check_parameters(self) -> None:
         check_real("false_alarm_rate", self.false_alarm_rate, 0, 0.5, open_low=True)
@@ -237,59 +240,59 @@ class UnseenClassDetector(EvidentialClassifier):
         if n_distinct < self.cv:
             raise ValueError(
                 f"cv={self.cv} needs at least {self.cv} distinct samples, got {n_distinct} among n_samples = "
-                f"{n_samples}: give more samples or a smaller cv."
+                f"{n_samples}: add samples or decrease cv."
             )
 
     def _compare(self, rows: FloatArray) -> FloatArray:
-        strange = self._strangeness.of(rows)
-        scores = surprise(strange, self._usual) @ self._weights
-        scores[too_far(strange, self._usual)] = np.inf
-        # Sums of the same numbers may differ in the last digit.
-        stranger = len(self._scores) - np.searchsorted(self._scores, scores * (1 - 1e-12))
-        return np.asarray((1 + stranger) / (1 + len(self._scores)))
+        scores = self._strangeness.score(rows)
+        totals = surprisal(scores, self._references) @ self._weights
+        totals[exceed_distances(scores, self._references)] = np.inf
+        # Sums of the same numbers may differ by rounding errors.
+        n_larger = len(self._scores) - np.searchsorted(self._scores, totals * (1 - 1e-12))
+        return np.asarray((1 + n_larger) / (1 + len(self._scores)))
 
     def _masses(self, rows: FloatArray) -> FloatArray:
-        known = np.minimum(self._compare(rows) / (2 * self.false_alarm_rate), 1)[:, None]
-        masses = predicted_partition(self.estimator_, rows).masses * known
-        masses[:, 0] += 1 - known[:, 0]  # half of it, at the rate of false alarms
+        weights = np.minimum(self._compare(rows) / (2 * self.false_alarm_rate), 1)[:, None]
+        masses = predicted_partition(self.estimator_, rows).masses * weights
+        masses[:, 0] += 1 - weights[:, 0]  # 0.5 at a p-value of false_alarm_rate
         return np.asarray(masses)
 
 
-def _parts(codes: IntArray, n_parts: int, random: np.random.RandomState) -> IntArray:
-    """The part of each sample: equal ones, in each of which all classes have their share."""
+def _split_parts(codes: IntArray, n_parts: int, random: np.random.RandomState) -> IntArray:
+    """Return the part of each sample; parts are stratified and of equal size."""
     order = random.permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]
-    part = np.empty(len(codes), dtype=np.intp)
-    part[order] = np.arange(len(codes)) % n_parts
-    return part
+    parts = np.empty(len(codes), dtype=np.intp)
+    parts[order] = np.arange(len(codes)) % n_parts
+    return parts
 
 
-def _rehearsed(codes: IntArray, random: np.random.RandomState) -> IntArray:
-    """The classes that play the unseen one: not too many, of some samples each, and two others are left."""
-    large = np.flatnonzero(np.bincount(codes) >= _FEWEST)
-    return random.permutation(large)[:_MOST_REHEARSALS] if len(large) > 2 else large[:0]
+def _choose_rehearsals(codes: IntArray, random: np.random.RandomState) -> IntArray:
+    """Return the classes that play the unseen class: at most 10, with enough samples, if 2 others remain."""
+    large = np.flatnonzero(np.bincount(codes) >= _MIN_SAMPLES)
+    return random.permutation(large)[:_MAX_REHEARSALS] if len(large) > 2 else large[:0]
 
 
-def _check_classes(codes: IntArray, learned: list[BoolArray]) -> None:
-    """Raise if a part of the training samples is to be judged by samples of a single class."""
-    if any(len(np.unique(codes[known])) < 2 for known in learned):
+def _check_classes(codes: IntArray, training_masks: list[BoolArray]) -> None:
+    """Raise if a part of the training samples would be compared with a single class."""
+    if any(len(np.unique(codes[mask])) < 2 for mask in training_masks):
         raise ValueError(
-            "y must have at least 2 classes with 2 or more distinct samples each: some samples would be judged by "
-            "samples of a single class. Add samples, or leave out classes with 1 sample."
+            "y must have at least 2 classes with 2 or more distinct samples each: some samples would be "
+            "compared with a single class. Add samples, or remove classes with 1 sample."
         )
 
 
-def _left_out(
-    classifier: Any, data: FloatArray, codes: IntArray, known: BoolArray, asked: BoolArray
+def _score_held_out(
+    classifier: Any, data: FloatArray, codes: IntArray, train: BoolArray, test: BoolArray
 ) -> FloatArray:
-    """Return how strange some samples are if only others are known."""
-    return Strangeness.learn(classifier, data[known], codes[known]).of(data[asked])
+    """Fit to some samples, and return the strangeness of others."""
+    return Strangeness.fit(classifier, data[train], codes[train]).score(data[test])
 
 
-def _rehearsal(others: FloatArray, strangers: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Surprise at the strangers among the others, and at the rest of them."""
-    usual = np.sort(others[~strangers], axis=0)
-    return surprise(others[strangers], usual), surprise(others[~strangers], usual, among=True)
+def _rehearsal(scores: FloatArray, is_unseen: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return the surprisal of samples of the unseen class and of the others."""
+    references = np.sort(scores[~is_unseen], axis=0)
+    return surprisal(scores[is_unseen], references), surprisal(scores[~is_unseen], references, are_included=True)
 
 
 __all__ = ["UnseenClassDetector"]

@@ -1,4 +1,4 @@
-"""What is known beforehand about pairs of samples: same cluster, or different clusters."""
+"""Prior knowledge about pairs of samples: same cluster, or different clusters."""
 
 from evlearn.constraints.named import NamedConstraints
 from evlearn.constraints.pairwise import PairwiseConstraints

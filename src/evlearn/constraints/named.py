@@ -1,4 +1,4 @@
-"""Constraints on samples that go by their names, whatever row they are in."""
+"""Constraints on samples that are identified by names instead of row numbers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _Pairs: TypeAlias = tuple[tuple[Hashable, Hashable], ...]
 
 
 class NamedConstraints:
-    """Pairs of samples, by their names in the index of a frame, that are in the same cluster or in different ones.
+    """Pairs of samples in the same cluster or in different ones, identified by names in the index of a frame.
 
-    Numbers of rows change when rows are sorted, filtered, or split by a cross-validation; names do not. Where an
-    estimator is fitted to some of the samples, constraints with one that is not there are left out.
+    Row numbers change when rows are sorted, filtered, or split by a cross-validation; names do not. If an
+    estimator is fitted to some of the samples, constraints with a missing sample are ignored.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class NamedConstraints:
 
     See Also
     --------
-    PairwiseConstraints : Constraints on samples that go by the numbers of their rows.
+    PairwiseConstraints : Constraints on samples that are identified by row numbers.
 
     Examples
     --------
@@ -40,98 +40,101 @@ class NamedConstraints:
     ... )
     >>> constraints
     NamedConstraints(1 must-link, 1 cannot-link)
-    >>> constraints.among(["carl", "dora", "anna"]).cannot_link
+    >>> constraints.select(["carl", "dora", "anna"]).cannot_link
     array([[0, 2]])
     """
 
     def __init__(self, must_link: NamedPairs = (), cannot_link: NamedPairs = ()) -> None:
-        self._must_link = _read(must_link, "must_link")
-        self._cannot_link = _read(cannot_link, "cannot_link")
-        apart = {frozenset(pair) for pair in self._cannot_link}
-        wrong = [pair for pair in self._must_link if frozenset(pair) in apart]
-        wrong += [pair for pair in self._cannot_link if pair[0] == pair[1]]
-        if wrong:
+        self._must_link = _read_pairs(must_link, "must_link")
+        self._cannot_link = _read_pairs(cannot_link, "cannot_link")
+        separated = {frozenset(pair) for pair in self._cannot_link}
+        contradictions = [pair for pair in self._must_link if frozenset(pair) in separated]
+        contradictions += [pair for pair in self._cannot_link if pair[0] == pair[1]]
+        if contradictions:
             raise ValueError(
-                f"{wrong[0]!r} is a pair that must be in one cluster and that cannot be; keep it in one of "
-                "must_link and cannot_link, and no sample apart from itself."
+                f"{contradictions[0]!r} is a pair that must be in one cluster and that cannot be; keep it in one "
+                "of must_link and cannot_link, and do not separate a sample from itself."
             )
 
     @property
     def must_link(self) -> tuple[tuple[Hashable, Hashable], ...]:
-        """The must-links."""
+        """Must-links."""
         return self._must_link
 
     @property
     def cannot_link(self) -> tuple[tuple[Hashable, Hashable], ...]:
-        """The cannot-links."""
+        """Cannot-links."""
         return self._cannot_link
 
-    def among(self, names: Iterable[Hashable]) -> PairwiseConstraints:
-        """The constraints between samples of these names, by their numbers.
+    def select(self, names: Iterable[Hashable]) -> PairwiseConstraints:
+        """Return the constraints between samples with these names, as row numbers.
 
         Parameters
         ----------
         names : iterable
-            The names of the samples, such as the index of a frame.
+            Names of the samples, such as the index of a frame.
 
         Returns
         -------
         PairwiseConstraints
-            Constraints with a sample that is not there are dropped. It is an error if none of their samples is
-            there, or if several have the name of one.
+            Constraints without those that contain a missing sample. It is an error if all of their samples are
+            missing, or if several samples have the name of a constrained one.
         """
-        listed = list(names)
-        places = {name: place for place, name in enumerate(listed)}
-        mentioned = [name for pairs in (self._must_link, self._cannot_link) for pair in pairs for name in pair]
-        known = [name for name in mentioned if name in places]
-        if mentioned and not known:
+        sample_names = list(names)
+        places = {name: place for place, name in enumerate(sample_names)}
+        constraint_names = [
+            name for pairs in (self._must_link, self._cannot_link) for pair in pairs for name in pair
+        ]
+        constrained = [name for name in constraint_names if name in places]
+        if constraint_names and not constrained:
             raise ValueError(
-                f"the constraints name samples such as {mentioned[0]!r}, and none of these is among the "
-                f"{len(listed)} samples, which have names such as {listed[0] if listed else None!r}; give the "
-                "index of the frame the names that are in the constraints."
+                f"the constraints contain names such as {constraint_names[0]!r}, but none of them is among the "
+                f"{len(sample_names)} samples, which have names such as "
+                f"{sample_names[0] if sample_names else None!r}; set the index of the frame "
+                "to the names in the constraints."
             )
-        if len(places) < len(listed):
-            twice = Counter(listed)
-            for name in known:
-                if twice[name] > 1:
-                    raise ValueError(f"{name!r} is in a constraint, and {twice[name]} samples have that name.")
-        kept = (
-            [(places[one], places[other]) for one, other in pairs if one in places and other in places]
+        if len(places) < len(sample_names):
+            counts = Counter(sample_names)
+            for name in constrained:
+                if counts[name] > 1:
+                    raise ValueError(f"{name!r} is in a constraint, and {counts[name]} samples have that name.")
+        selected = (
+            [(places[first], places[second]) for first, second in pairs if first in places and second in places]
             for pairs in (self._must_link, self._cannot_link)
         )
-        return PairwiseConstraints(*kept)
+        return PairwiseConstraints(*selected)
 
     def __repr__(self) -> str:
         return f"NamedConstraints({len(self._must_link)} must-link, {len(self._cannot_link)} cannot-link)"
 
 
-def numbered(constraints: Any, X: Any, n_samples: int) -> PairwiseConstraints | None:
-    """The constraints of a fit by the numbers of its samples, or an error that says what is wrong with them."""
+def resolve_constraints(constraints: Any, X: Any, n_samples: int) -> PairwiseConstraints | None:
+    """Return the constraints of a fit as row numbers, or raise an error that explains the problem."""
     if isinstance(constraints, NamedConstraints):
         if not hasattr(X, "iloc"):
             raise ValueError(
-                f"the constraints go by the names of samples, and X is {type(X).__name__}, which has none: give a "
+                f"the constraints contain names of samples, but X is {type(X).__name__}, which has none: pass a "
                 "pandas frame with the names as its index. In a pipeline, set_output(transform='pandas') keeps "
                 "them."
             )
-        return constraints.among(X.index)
+        return constraints.select(X.index)
     if constraints is None:
         return None
     if not isinstance(constraints, PairwiseConstraints):
         raise TypeError(
-            f"constraints must be PairwiseConstraints, got {type(constraints).__name__}; write "
+            f"constraints must be PairwiseConstraints, got {type(constraints).__name__}; use "
             "PairwiseConstraints(must_link=..., cannot_link=...), or NamedConstraints for names of samples."
         )
     constraints.check_samples(n_samples)
     return constraints
 
 
-def _read(pairs: Any, name: str) -> _Pairs:
-    listed = pairs.to_numpy(dtype=object) if hasattr(pairs, "iloc") else pairs
-    listed = listed.tolist() if hasattr(listed, "tolist") else listed
-    found: dict[frozenset[Hashable], tuple[Hashable, Hashable]] = {}
-    for one in listed:
-        if isinstance(one, (str, bytes)) or not isinstance(one, Iterable) or len(pair := tuple(one)) != 2:
-            raise ValueError(f"{name} must be pairs of names such as [('anna', 'ben')], got {one!r} in it.")
-        found.setdefault(frozenset(pair), pair)
-    return tuple(found.values())
+def _read_pairs(pairs: Any, name: str) -> _Pairs:
+    values = pairs.to_numpy(dtype=object) if hasattr(pairs, "iloc") else pairs
+    values = values.tolist() if hasattr(values, "tolist") else values
+    distinct: dict[frozenset[Hashable], tuple[Hashable, Hashable]] = {}
+    for entry in values:
+        if isinstance(entry, (str, bytes)) or not isinstance(entry, Iterable) or len(pair := tuple(entry)) != 2:
+            raise ValueError(f"{name} must be pairs of names such as [('anna', 'ben')], got {entry!r} in it.")
+        distinct.setdefault(frozenset(pair), pair)
+    return tuple(distinct.values())

@@ -39,7 +39,7 @@ class PairwiseConstraints:
 
     See Also
     --------
-    NamedConstraints : Constraints by the names of samples, which also hold among some of them.
+    NamedConstraints : Constraints on samples that are identified by names.
 
     Examples
     --------
@@ -57,70 +57,71 @@ class PairwiseConstraints:
 
     def __init__(self, must_link: PairsLike = (), cannot_link: PairsLike = ()) -> None:
         must, cannot = read_pairs(must_link, "must_link"), read_pairs(cannot_link, "cannot_link")
-        with_itself = cannot[cannot[:, 0] == cannot[:, 1]]
-        if len(with_itself):
+        self_pairs = cannot[cannot[:, 0] == cannot[:, 1]]
+        if len(self_pairs):
             raise ValueError(
-                f"cannot_link separates a sample from itself: {describe_pairs(with_itself)}; drop these pairs."
+                f"cannot_link separates a sample from itself: {describe_pairs(self_pairs)}; drop these pairs."
             )
-        in_both = cannot[contains(keys_of_pairs(must), keys_of_pairs(cannot))]
-        if len(in_both):
+        common = cannot[contains(keys_of_pairs(must), keys_of_pairs(cannot))]
+        if len(common):
             raise ValueError(
-                f"must_link and cannot_link both hold {describe_pairs(in_both)}; keep a pair in one of them only."
+                f"must_link and cannot_link both hold {describe_pairs(common)}; keep a pair in one of them only."
             )
         self._must_link: IntArray = must[must[:, 0] != must[:, 1]]
         self._cannot_link: IntArray = cannot
         self._must_link.flags.writeable = self._cannot_link.flags.writeable = False
 
-    # From labels
+    # Construction from labels
 
     @classmethod
-    def from_labels(cls, y: npt.ArrayLike, *, unlabelled: object = -1) -> PairwiseConstraints:
-        """All that labels say about pairs of samples.
+    def from_labels(cls, y: npt.ArrayLike, *, unlabeled: object = -1) -> PairwiseConstraints:
+        """Return the constraints between all pairs of labeled samples.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
-            The label of each sample, numbers or text. Samples with NaN or None have none and no constraints.
-        unlabelled : object, default=-1
-            Another value that means that a sample has no label; None if there is none.
+            Label of each sample, numbers or text. Samples with NaN or None have no label and no constraints.
+        unlabeled : object, default=-1
+            Another value for samples without a label; None if there is none.
 
         Returns
         -------
         PairwiseConstraints
-            All pairs of labelled samples; at most 5 million, see `sample` for more labels.
+            All pairs of labeled samples, at most 5 million; for more labels, see `sample`.
         """
-        codes = label_codes(y, unlabelled, "y")
-        (labelled,) = np.nonzero(codes >= 0)
-        n_pairs = len(labelled) * (len(labelled) - 1) // 2
+        codes = label_codes(y, unlabeled, "y")
+        (labeled,) = np.nonzero(codes >= 0)
+        n_pairs = len(labeled) * (len(labeled) - 1) // 2
         if n_pairs > LARGEST_LIST:
             raise ValueError(
-                f"y has {len(labelled):,} labelled samples and so {n_pairs:,} pairs, more than {LARGEST_LIST:,}; "
+                f"y has {len(labeled):,} labeled samples and so {n_pairs:,} pairs, more than {LARGEST_LIST:,}; "
                 "draw some of them with PairwiseConstraints.sample(y, n_constraints)."
             )
-        return cls._split(all_pairs_of(labelled), codes)
+        return cls._split(all_pairs_of(labeled), codes)
 
     @classmethod
     def sample(
-        cls, y: npt.ArrayLike, n_constraints: int, *, unlabelled: object = -1, random_state: RandomSeed = None
+        cls, y: npt.ArrayLike, n_constraints: int, *, unlabeled: object = -1, random_state: RandomSeed = None
     ) -> PairwiseConstraints:
-        """What labels say about some pairs of samples, drawn at random.
+        """Return the constraints between random pairs of labeled samples.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
-            The label of each sample, numbers or text. Samples with NaN or None have none and are not drawn.
+            Label of each sample, numbers or text. Samples with NaN or None have no label and are not drawn.
         n_constraints : int
-            How many different pairs to draw, all equally likely. A pair with equal labels becomes a must-link,
-            another a cannot-link.
-        unlabelled : object, default=-1
-            Another value that means that a sample has no label; None if there is none.
+            Number of different pairs, all equally likely. A pair with equal labels becomes a must-link, and a pair
+            with different labels becomes a cannot-link.
+        unlabeled : object, default=-1
+            Another value for samples without a label; None if there is none.
         random_state : int, RandomState instance or None, default=None
-            The seed, for constraints that can be drawn again.
+            Seed for reproducible constraints.
 
         Returns
         -------
         PairwiseConstraints
-            So many constraints. The pairs are never listed, so there may be millions of samples.
+            Constraints between `n_constraints` pairs. Not all pairs are enumerated, so that there may be millions
+            of samples.
 
         Examples
         --------
@@ -128,50 +129,50 @@ class PairwiseConstraints:
         >>> len(PairwiseConstraints.sample(["a", "b", "b", "a", None], 4, random_state=0))
         4
         """
-        codes = label_codes(y, unlabelled, "y")
-        (labelled,) = np.nonzero(codes >= 0)
-        n_pairs = len(labelled) * (len(labelled) - 1) // 2
+        codes = label_codes(y, unlabeled, "y")
+        (labeled,) = np.nonzero(codes >= 0)
+        n_pairs = len(labeled) * (len(labeled) - 1) // 2
         if not isinstance(n_constraints, (int, np.integer)) or not 0 <= n_constraints <= n_pairs:
             raise ValueError(
                 f"n_constraints must be a whole number from 0 to {n_pairs:,}, the number of pairs of the "
-                f"{len(labelled):,} labelled samples, got {n_constraints!r}."
+                f"{len(labeled):,} labeled samples, got {n_constraints!r}."
             )
-        return cls._split(labelled[draw_pairs(len(labelled), int(n_constraints), random_state)], codes)
+        return cls._split(labeled[draw_pairs(len(labeled), int(n_constraints), random_state)], codes)
 
     @classmethod
     def _split(cls, pairs: IntArray, codes: IntArray) -> PairwiseConstraints:
-        same = codes[pairs[:, 0]] == codes[pairs[:, 1]]
-        return cls(pairs[same], pairs[~same])
+        is_same = codes[pairs[:, 0]] == codes[pairs[:, 1]]
+        return cls(pairs[is_same], pairs[~is_same])
 
-    # What they hold
+    # Content
 
     @property
     def must_link(self) -> IntArray:
-        """The must-links, read-only: sorted pairs in lexicographic order."""
+        """Must-links, read-only: sorted pairs in lexicographic order."""
         return self._must_link
 
     @property
     def cannot_link(self) -> IntArray:
-        """The cannot-links, read-only: sorted pairs in lexicographic order."""
+        """Cannot-links, read-only: sorted pairs in lexicographic order."""
         return self._cannot_link
 
     @property
     def n_must_link(self) -> int:
-        """The number of must-links."""
+        """Number of must-links."""
         return int(self._must_link.shape[0])
 
     @property
     def n_cannot_link(self) -> int:
-        """The number of cannot-links."""
+        """Number of cannot-links."""
         return int(self._cannot_link.shape[0])
 
     def check_samples(self, n_samples: int) -> None:
-        """Raise an error if a constraint is about a sample that does not exist.
+        """Raise an error if a constraint contains a sample that does not exist.
 
         Parameters
         ----------
         n_samples : int
-            The number of samples.
+            Number of samples.
         """
         for name, pairs in (("must_link", self._must_link), ("cannot_link", self._cannot_link)):
             if pairs.size and pairs.max() >= n_samples:
@@ -182,41 +183,41 @@ class PairwiseConstraints:
                 )
 
     def violations(self, labels: npt.ArrayLike) -> PairwiseConstraints:
-        """The constraints that a hard partition does not respect.
+        """Return the constraints that a hard partition violates.
 
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
-            The cluster of each sample. A sample with NaN or None is in none and violates nothing.
+            Cluster of each sample. A sample with NaN or None has no cluster and violates nothing.
 
         Returns
         -------
         PairwiseConstraints
-            The must-links between clusters and the cannot-links within one; its length is their number.
+            Must-links between different clusters and cannot-links within a cluster.
         """
         codes = label_codes(labels, None, "labels")
         self.check_samples(len(codes))
         must, cannot = codes[self._must_link], codes[self._cannot_link]
-        torn = (must[:, 0] != must[:, 1]) & (must >= 0).all(axis=1)
-        joined = (cannot[:, 0] == cannot[:, 1]) & (cannot >= 0).all(axis=1)
-        return PairwiseConstraints(self._must_link[torn], self._cannot_link[joined])
+        is_split = (must[:, 0] != must[:, 1]) & (must >= 0).all(axis=1)
+        is_merged = (cannot[:, 0] == cannot[:, 1]) & (cannot >= 0).all(axis=1)
+        return PairwiseConstraints(self._must_link[is_split], self._cannot_link[is_merged])
 
-    def neighbours(self, n_samples: int) -> tuple[IntArray, IntArray, npt.NDArray[np.uint8]]:
-        """The partners of each sample in constraints, in the layout of a sparse matrix with compressed rows.
+    def neighbors(self, n_samples: int) -> tuple[IntArray, IntArray, npt.NDArray[np.uint8]]:
+        """Return the partners of each sample in constraints, as a sparse matrix with compressed rows.
 
-        Every constraint is listed twice, once with each of its samples.
+        Every constraint occurs twice, once for each of its samples.
 
         Parameters
         ----------
         n_samples : int
-            The number of samples.
+            Number of samples.
 
         Returns
         -------
         indptr : ndarray of int of shape (n_samples + 1,)
-            The partners of sample i are at places ``indptr[i]`` to ``indptr[i + 1] - 1`` of the other arrays.
+            The partners of sample i are at positions ``indptr[i]`` to ``indptr[i + 1] - 1`` of the other arrays.
         indices : ndarray of int of shape (2 * n_constraints,)
-            The partners, in ascending order for each sample.
+            Partners, in ascending order for each sample.
         is_cannot_link : ndarray of uint8 of shape (2 * n_constraints,)
             0 for a must-link and 1 for a cannot-link.
         """
@@ -230,38 +231,38 @@ class PairwiseConstraints:
         np.cumsum(np.bincount(owners, minlength=n_samples), out=indptr[1:])
         return indptr, (entries >> 1 & 0x7FFFFFFF).astype(np.intp, copy=False), (entries & 1).astype(np.uint8)
 
-    # Other constraints made from these
+    # Derived constraints
 
     def closure(self) -> PairwiseConstraints:
-        """These constraints and all that follow from them.
+        """Return these constraints and all that follow from them.
 
-        Samples that a chain of must-links connects are in one cluster; a cannot-link between two such groups
-        separates all their samples.
+        Samples that are connected by a chain of must-links are in the same cluster; a cannot-link between two such
+        groups separates all their samples.
 
         Returns
         -------
         PairwiseConstraints
-            The closure. It is an error if it has more than 5 million pairs, or if the constraints contradict each
-            other: then the message names the cannot-link and a shortest chain of must-links.
+            Closure of the constraints. It is an error if it has more than 5 million pairs, or if the constraints
+            contradict each other; the message then contains the cannot-link and a shortest chain of must-links.
         """
         return PairwiseConstraints(*closure.closure(self._must_link, self._cannot_link))
 
     def expand(self, X: npt.ArrayLike, n_neighbors: int = 5, metric: Metric = "euclidean") -> PairwiseConstraints:
-        """These constraints and the same for pairs nearby: a few constraints go a longer way.
+        """Return these constraints and the same constraints on nearby pairs.
 
-        Each constraint on a pair is given to the `n_neighbors` nearest pairs that have none yet. They are made of
-        a sample near the first and a sample near the second, but neither near both; their distance is the sum
-        of the two distances. This is Algorithm 2 of Li et al. (2018). New constraints are guesses: near a
-        boundary between clusters they can be wrong, and they can contradict each other.
+        Each constraint on a pair is copied to the `n_neighbors` nearest pairs that do not have one yet. These
+        pairs consist of a neighbor of the first sample and a neighbor of the second, without common neighbors;
+        their distance is the sum of the two distances. This is Algorithm 2 of Li et al. (2018). New constraints
+        are guesses: near a boundary between clusters they can be wrong, and they can contradict each other.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            The samples, or their dissimilarities if `metric` is "precomputed".
+            Samples, or their dissimilarities if `metric` is "precomputed".
         n_neighbors : int, default=5
-            How many neighbours of a sample are near it, and how many constraints are added for each one.
+            Number of neighbors of each sample, and number of constraints added for each constraint.
         metric : str or callable, default="euclidean"
-            A metric of ``sklearn.neighbors.NearestNeighbors``, or "precomputed".
+            Metric of ``sklearn.neighbors.NearestNeighbors``, or "precomputed".
 
         Returns
         -------
@@ -269,14 +270,14 @@ class PairwiseConstraints:
             At most ``n_neighbors + 1`` times as many constraints.
         """
         check_sparse("X", X)
-        values = check_array(X, accept_sparse="csr", ensure_all_finite=False)  # scikit-learn checks by metric
+        values = check_array(X, accept_sparse="csr", ensure_all_finite=False)  # NearestNeighbors checks values
         n_samples = values.shape[0]
         if isinstance(metric, str) and metric == "precomputed" and values.shape[1] != n_samples:
             raise ValueError(f"X must be square when metric='precomputed', got shape {values.shape}.")
         self.check_samples(n_samples)
         if not isinstance(n_neighbors, (int, np.integer)) or not 0 <= n_neighbors < n_samples:
             raise ValueError(
-                f"n_neighbors must be a whole number from 0 to {n_samples - 1}, one less than there are samples, "
+                f"n_neighbors must be a whole number from 0 to {n_samples - 1}, the number of samples minus 1, "
                 f"got {n_neighbors!r}."
             )
         if n_neighbors == 0 or len(self) == 0:
@@ -286,17 +287,17 @@ class PairwiseConstraints:
         )
 
     def take(self, samples: npt.ArrayLike) -> PairwiseConstraints:
-        """The constraints between some of the samples, numbered as these are.
+        """Return the constraints between selected samples, with their new row numbers.
 
         Parameters
         ----------
         samples : array-like of int of shape (n_samples,)
-            The numbers of the samples that are left, each once, in their new order.
+            Row numbers of the selected samples, without duplicates, in their new order.
 
         Returns
         -------
         PairwiseConstraints
-            Constraints with a sample that is not left are dropped.
+            Constraints without those that contain a sample that is not selected.
 
         Examples
         --------
@@ -304,13 +305,13 @@ class PairwiseConstraints:
         >>> PairwiseConstraints(must_link=[(0, 5), (5, 7)]).take([5, 6, 7]).must_link.tolist()
         [[0, 2]]
         """
-        kept = np.asarray(samples, dtype=np.intp)
-        places = np.full(1 + max(kept.max(initial=-1), *(one.max(initial=-1) for one in self._both)), -1)
-        places[kept] = np.arange(len(kept))
-        return PairwiseConstraints(*(_inside(places[pairs]) for pairs in self._both))
+        selected = np.asarray(samples, dtype=np.intp)
+        places = np.full(1 + max(selected.max(initial=-1), *(pairs.max(initial=-1) for pairs in self._pairs)), -1)
+        places[selected] = np.arange(len(selected))
+        return PairwiseConstraints(*(_complete_pairs(places[pairs]) for pairs in self._pairs))
 
     @property
-    def _both(self) -> tuple[IntArray, IntArray]:
+    def _pairs(self) -> tuple[IntArray, IntArray]:
         return self._must_link, self._cannot_link
 
     def __add__(self, other: object) -> PairwiseConstraints:
@@ -320,7 +321,7 @@ class PairwiseConstraints:
             np.vstack([self._must_link, other._must_link]), np.vstack([self._cannot_link, other._cannot_link])
         )
 
-    # A value, and text
+    # Special methods
 
     def __len__(self) -> int:
         return self.n_must_link + self.n_cannot_link
@@ -343,6 +344,6 @@ class PairwiseConstraints:
         return f"PairwiseConstraints({self.n_must_link} must-link, {self.n_cannot_link} cannot-link)"
 
 
-def _inside(pairs: IntArray) -> IntArray:
-    """The pairs of which no sample is -1."""
+def _complete_pairs(pairs: IntArray) -> IntArray:
+    """Return the pairs without -1."""
     return np.asarray(pairs[(pairs >= 0).all(axis=1)])

@@ -1,4 +1,4 @@
-"""What unmet constraints cost a partition."""
+"""Penalty of violated constraints."""
 
 from dataclasses import dataclass
 
@@ -11,16 +11,16 @@ from evlearn.utils.typing import FloatArray
 
 @dataclass(frozen=True)
 class Penalty:
-    """What unmet constraints cost.
+    """Penalty of violated constraints.
 
     Attributes
     ----------
     constraints : PairwiseConstraints
-        The constraints.
+        Constraints on pairs of samples.
     weight : float
-        The cost of a constraint that is violated for sure is twice this.
+        Weight of a constraint; the penalty of a constraint that is violated with certainty is twice this value.
     forms : ndarray of shape (2, n_focal_sets, n_focal_sets)
-        The bilinear forms of must-link and cannot-link.
+        Bilinear forms of must-links and cannot-links.
     """
 
     constraints: PairwiseConstraints
@@ -28,24 +28,24 @@ class Penalty:
     forms: FloatArray
 
     @classmethod
-    def of(cls, constraints: PairwiseConstraints, xi: float, focal_sets: FocalSets) -> "Penalty":
-        """The penalty of k-CEVCLUS with the weight xi.
+    def of(cls, constraints: PairwiseConstraints, weight: float, focal_sets: FocalSets) -> "Penalty":
+        """Return the penalty of k-CEVCLUS with this weight.
 
-        With the factor of the published tables and of the R package; the paper prints a quarter of it in (9), with
-        which its own tables do not come out.
+        The factor is that of the published tables and of the R package; equation (9) of the paper has a quarter of
+        it, which does not reproduce the tables.
         """
         must_link = 1 + focal_sets.conflict_matrix - focal_sets.emptiness_matrix - focal_sets.same_singleton_matrix
-        return cls(constraints, 2 * xi / max(len(constraints), 1), np.stack([must_link, 2 - must_link]))
+        return cls(constraints, 2 * weight / max(len(constraints), 1), np.stack([must_link, 2 - must_link]))
 
     def value(self, M: FloatArray) -> float:
-        """The penalty of a partition."""
-        both = (self.constraints.must_link, self.constraints.cannot_link)
+        """Return the penalty of a partition."""
+        pair_lists = (self.constraints.must_link, self.constraints.cannot_link)
         total = sum(
             float(np.einsum("ij,ij->", M[pairs[:, 0]] @ form, M[pairs[:, 1]]))
-            for pairs, form in zip(both, self.forms, strict=True)
+            for pairs, form in zip(pair_lists, self.forms, strict=True)
         )
         return self.weight * total
 
     def kernel_terms(self, n_samples: int, scale: float) -> tuple[object, ...]:
-        """The arrays that a sweep needs, with the weight divided by `scale`."""
-        return *self.constraints.neighbours(n_samples), np.ascontiguousarray(self.forms), self.weight / scale
+        """Return the arrays for a sweep, with the weight divided by `scale`."""
+        return *self.constraints.neighbors(n_samples), np.ascontiguousarray(self.forms), self.weight / scale

@@ -1,9 +1,9 @@
-"""Small data sets of the papers and generators, seeded, with the truth they carry."""
+"""Small data sets of the papers, and generators of random data with the true clusters."""
 
 from evlearn.datasets.butterfly import load_butterfly
 from evlearn.datasets.generators import (
     make_bananas,
-    make_circles,
+    make_core_and_ring,
     make_fourclass,
     make_gaussian_mixture,
     same_cluster_probability,
@@ -12,7 +12,7 @@ from evlearn.datasets.generators import (
 __all__ = [
     "load_butterfly",
     "make_bananas",
-    "make_circles",
+    "make_core_and_ring",
     "make_fourclass",
     "make_gaussian_mixture",
     "same_cluster_probability",

@@ -1,4 +1,4 @@
-"""The butterfly: twelve samples that show what evidential clustering is about."""
+"""Butterfly data: 12 samples that illustrate evidential clustering."""
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -6,21 +6,21 @@ from sklearn.utils import Bunch
 _DESCRIPTION = """\
 Butterfly data
 
-Two clusters of five samples each, the wings; a sixth sample in the middle, torn between them; and a sample far
-from both, which belongs to neither. Samples are numbered 1 to 12 in the papers. The first eleven go back to
+2 clusters of 5 samples each, the wings; a sixth sample in the middle, torn between them; and a sample far
+from both, which belongs to neither. Samples are numbered 1 to 12 in the papers. The first 11 go back to
 M. P. Windham, "Numerical classification of proximity data with assignment measures", Journal of Classification 2
 (1985); the outlier was added in the literature on evidential clustering.
 """
 
 
 def load_butterfly() -> Bunch:
-    """The twelve samples of the butterfly: two wings, one sample between them, one outlier.
+    """Load the 12 samples of the butterfly data: 2 wings, a sample between them, and an outlier.
 
     Returns
     -------
     Bunch
-        A dictionary with attributes: ``data`` (12 by 2), ``feature_names``, ``sample_names`` ("1" to "12", as in
-        the papers) and ``DESCR``. There are no labels: the point is that two samples have none.
+        Dictionary with attributes: ``data`` (12 by 2), ``feature_names``, ``sample_names`` ("1" to "12", as in
+        the papers) and ``DESCR``. There are no labels, because 2 samples belong to no single cluster.
 
     Examples
     --------

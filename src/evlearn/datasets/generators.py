@@ -1,4 +1,4 @@
-"""Generated data of the papers, with the truth they carry."""
+"""Generators of the data of the papers, with the true clusters."""
 
 from types import MappingProxyType
 
@@ -10,7 +10,7 @@ from evlearn.utils.typing import FloatArray, IntArray, RandomSeed
 
 _ROUND = [[1.0, 0.0], [0.0, 1.0]]
 _TILTED = [[1.0, 0.5], [0.5, 1.0]]
-#: Means and covariances of the three mixtures of the Bootclus paper; all components weigh the same.
+#: Means and covariances of the 3 mixtures of the Bootclus paper; the components have equal weights.
 _MIXTURES = MappingProxyType(
     {
         1: ([[0, 0], [0, 3], [3, 0]], [_ROUND, _ROUND, _ROUND]),
@@ -23,26 +23,26 @@ _MIXTURES = MappingProxyType(
 def make_fourclass(
     n_samples: int = 400, *, degrees_of_freedom: float = 5.0, random_state: RandomSeed = None
 ) -> tuple[FloatArray, IntArray]:
-    """Four clusters with heavy tails: bivariate Student distributions around the corners of a square.
+    """Generate 4 clusters with heavy tails: bivariate Student distributions at the corners of a square.
 
-    The distribution of the ``fourclass`` data of Denœux (2021). The tails reach out: some samples
-    lie between clusters and some far from all of them.
+    The distribution of the ``fourclass`` data of Denœux (2021). Because of the tails, some samples
+    are between clusters, and some are far from all of them.
 
     Parameters
     ----------
     n_samples : int, default=400
-        The number of samples, shared equally among the clusters.
+        Number of samples, equally distributed over the clusters.
     degrees_of_freedom : float, default=5.0
-        The weight of the tails: smaller is heavier.
+        Degrees of freedom; smaller values give heavier tails.
     random_state : int, RandomState instance or None, default=None
-        The seed, for data that can be made again.
+        Seed for reproducible data.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
-        The samples, cluster after cluster.
+        Samples, ordered by cluster.
     y : ndarray of int of shape (n_samples,)
-        The true clusters.
+        True clusters.
 
     Examples
     --------
@@ -54,47 +54,47 @@ def make_fourclass(
     random = check_random_state(random_state)
     if not degrees_of_freedom > 0:
         raise ValueError(f"degrees_of_freedom must be positive, got {degrees_of_freedom}.")
-    centres = np.array([[0.0, 0.0], [0.0, 4.0], [4.0, 0.0], [4.0, 4.0]])
+    centers = np.array([[0.0, 0.0], [0.0, 4.0], [4.0, 0.0], [4.0, 4.0]])
     y = _shared_labels(n_samples, np.full(4, 0.25))
     spread = np.sqrt(degrees_of_freedom / random.chisquare(degrees_of_freedom, size=(n_samples, 1)))
-    return centres[y] + spread * random.standard_normal((n_samples, 2)), y
+    return centers[y] + spread * random.standard_normal((n_samples, 2)), y
 
 
 def make_bananas(
     n_samples: int = 200, *, radius: float = 5.0, noise: float = 1.0, random_state: RandomSeed = None
 ) -> tuple[FloatArray, IntArray]:
-    """Two intertwined bananas: points along circular segments with normal noise.
+    """Generate 2 intertwined bananas: circular segments with normal noise.
 
-    The data of Li et al. (2018). Without constraints no method that looks for compact clusters finds them.
+    The data of Li et al. (2018). Without constraints, methods for compact clusters do not find them.
 
     Parameters
     ----------
     n_samples : int, default=200
-        The number of samples, half of them in each cluster.
+        Number of samples, half of them in each cluster.
     radius : float, default=5.0
-        The radius of the segments.
+        Radius of the segments.
     noise : float, default=1.0
-        The standard deviation of the noise.
+        Standard deviation of the noise.
     random_state : int, RandomState instance or None, default=None
-        The seed, for data that can be made again.
+        Seed for reproducible data.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
-        The samples, cluster after cluster.
+        Samples, ordered by cluster.
     y : ndarray of int of shape (n_samples,)
-        The true clusters.
+        True clusters.
     """
     random = check_random_state(random_state)
     y = _shared_labels(n_samples, np.full(2, 0.5))
-    # Each segment is five eighths of a circle; the second is the first turned around, and shifted.
+    # Each segment is 5/8 of a circle; the second is the first one, rotated and shifted.
     angle = np.pi * (0.125 + 1.25 * random.uniform(size=n_samples))
     angle = np.where(y == 0, angle, angle + np.pi)
     segments = radius * np.column_stack([np.sin(angle), np.cos(angle)]) - 0.75 * radius * y[:, None]
     return segments + noise * random.standard_normal((n_samples, 2)), y
 
 
-def make_circles(
+def make_core_and_ring(
     n_samples: int = 500,
     *,
     radius: float = 5.0,
@@ -102,29 +102,29 @@ def make_circles(
     ring_noise: float = 0.5,
     random_state: RandomSeed = None,
 ) -> tuple[FloatArray, IntArray]:
-    """A round cluster inside a ring.
+    """Generate a round cluster inside a ring.
 
-    The data of Example 5 of Denœux (2021): two fifths of the samples in the middle, three fifths
-    on the ring. The paper shows them in a figure only; the radius and the noise are ours. Samples on opposite
-    sides of the ring are far apart and yet in one cluster: only constraints, labels or another metric can tell.
+    The data of Example 5 of Denœux (2021): 2/5 of the samples in the middle, 3/5 on the ring. The paper shows
+    them in a figure only; the radius and the noise are our choice. Samples on opposite sides of the ring are
+    far apart but in the same cluster: finding it requires constraints, labels or another metric.
 
     Parameters
     ----------
     n_samples : int, default=500
-        The number of samples.
+        Number of samples.
     radius : float, default=5.0
-        The radius of the ring.
+        Radius of the ring.
     core_noise : float, default=0.8
-        The standard deviation of the round cluster.
+        Standard deviation of the round cluster.
     ring_noise : float, default=0.5
-        The standard deviation across the ring.
+        Standard deviation across the ring.
     random_state : int, RandomState instance or None, default=None
-        The seed, for data that can be made again.
+        Seed for reproducible data.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
-        The samples, the round cluster first.
+        Samples, the round cluster first.
     y : ndarray of int of shape (n_samples,)
         0 in the middle, 1 on the ring.
     """
@@ -140,28 +140,28 @@ def make_circles(
 def make_gaussian_mixture(
     mixture: int = 1, n_samples: int = 300, *, random_state: RandomSeed = None
 ) -> tuple[FloatArray, IntArray, FloatArray]:
-    """One of the three Gaussian mixtures on which Bootclus is calibrated, with the true probabilities.
+    """Generate one of the 3 Gaussian mixtures for the calibration of Bootclus, with the true probabilities.
 
-    Three components in the plane with equal weights, from Denœux (2020): spherical (1), with one
-    common tilted covariance (2), and with three different ones (3).
+    3 components in the plane with equal weights, from Denœux (2020): spherical (1), with a
+    common tilted covariance (2), and with 3 different covariances (3).
 
     Parameters
     ----------
     mixture : {1, 2, 3}, default=1
-        Which mixture. The models that fit them are EII, EEE and VVV.
+        Number of the mixture. The models that fit them are EII, EEE and VVV.
     n_samples : int, default=300
-        The number of samples.
+        Number of samples.
     random_state : int, RandomState instance or None, default=None
-        The seed, for data that can be made again.
+        Seed for reproducible data.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
-        The samples.
+        Generated samples.
     y : ndarray of int of shape (n_samples,)
-        The component that each sample was drawn from.
+        Component of each sample.
     posterior : ndarray of shape (n_samples, 3)
-        The true probability of each component given the sample; see `same_cluster_probability`.
+        True probability of each component given the sample; see `same_cluster_probability`.
     """
     if mixture not in _MIXTURES:
         raise ValueError(f"mixture must be 1, 2 or 3, got {mixture!r}.")
@@ -174,19 +174,19 @@ def make_gaussian_mixture(
 
 
 def same_cluster_probability(posterior: npt.ArrayLike, pairs: npt.ArrayLike | None = None) -> FloatArray:
-    """The probability that two samples come from the same component.
+    """Return the probability that two samples come from the same component.
 
     Parameters
     ----------
     posterior : array-like of shape (n_samples, n_components)
-        The probability of each component for each sample.
+        Probability of each component for each sample.
     pairs : array-like of int of shape (n_pairs, 2), default=None
-        The pairs; None means all of them, as a square matrix.
+        Pairs of samples; None means all pairs, as a square matrix.
 
     Returns
     -------
     ndarray of shape (n_pairs,) or (n_samples, n_samples)
-        The probabilities. On the diagonal of the matrix a sample is compared with an independent twin.
+        Probabilities. On the diagonal of the matrix, a sample is compared with an independent sample at its place.
     """
     values = np.asarray(posterior, dtype=float)
     if pairs is None:
@@ -204,7 +204,7 @@ def _posterior(X: FloatArray, means: FloatArray, covariances: FloatArray) -> Flo
 
 
 def _shared_labels(n_samples: int, shares: FloatArray) -> IntArray:
-    """Labels cluster after cluster, in these proportions as nearly as whole numbers allow."""
+    """Return labels ordered by cluster, with these proportions up to rounding."""
     bounds = np.rint(np.cumsum(shares) * _read_count(n_samples)).astype(np.intp)
     return np.searchsorted(bounds, np.arange(n_samples), side="right")
 

@@ -1,4 +1,4 @@
-"""Several partitions of the same samples, combined into one."""
+"""Combination of several partitions of the same samples."""
 
 from evlearn.ensemble.combination import combine_partitions
 from evlearn.ensemble.credal_ensemble import CredalEnsemble

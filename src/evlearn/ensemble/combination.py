@@ -1,4 +1,4 @@
-"""One credal partition from several: what they say about pairs is combined, and a partition recovered from it."""
+"""Combination of partitions: statements about pairs are combined, and a partition is recovered from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,25 +11,26 @@ from sklearn.utils import check_random_state
 from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
-from evlearn.cluster.focal_families import make_focal_sets
-from evlearn.cluster.pairwise.irqp import Swept, stratified
-from evlearn.ensemble.fusion import ADDING_DOUBT, RULES, CombinationRule
-from evlearn.ensemble.products import side_by_side
-from evlearn.ensemble.recovery import Landmarks, recover, stated
-from evlearn.partition import CredalPartition, align_clusters, as_credal
-from evlearn.partition.alignment import refuse_other_names
+from evlearn.cluster.focal_families import FocalFamily, kind_of, make_focal_sets
+from evlearn.cluster.pairwise.irqp import SweepResult, stratified_indices
+from evlearn.ensemble.fusion import DOUBT_RULES, RULES, CombinationRule
+from evlearn.ensemble.products import stack_masses
+from evlearn.ensemble.recovery import Landmarks, pair_statements, recover_masses
+from evlearn.partition import CredalPartition, align_clusters
+from evlearn.partition.alignment import check_sample_names
+from evlearn.partition.reading import as_credal
 from evlearn.utils.convergence import Report, Trace, best_of, warn_if_unfinished
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real
 
-# A few sweeps over a few samples show which starts lead nowhere.
-_FIRST_SWEEPS = 5
-_FIRST_SAMPLES = 500
-# Of a rule other than the average every pair of a sample and a landmark has to be combined by itself.
-_ASKED_ONE_BY_ONE = 500
-_ALL_SETS_UP_TO = 4
-_ALL_PAIRS_OF_CLUSTERS_UP_TO = 12
+# Sweeps and samples of a first descent from each start, of which the best is continued.
+_SCREENING_SWEEPS = 5
+_SCREENING_SAMPLES = 500
+# Other rules than the average combine each pair of a sample and a landmark separately.
+_MAX_LANDMARKS_OF_PAIRWISE_RULES = 500
+_MAX_CLUSTERS_FOR_ALL_SETS = 4
+_MAX_CLUSTERS_FOR_PAIRS = 12
 
 
 def combine_partitions(
@@ -37,8 +38,7 @@ def combine_partitions(
     *,
     rule: CombinationRule = "average",
     n_clusters: int | None = None,
-    focal_sets: Literal["auto", "simple", "pairs", "full"] | FocalSetsLike = "auto",
-    include_omega: bool = True,
+    focal_sets: Literal["auto", "simple", "pairs", "full"] | FocalFamily | FocalSetsLike = "auto",
     n_landmarks: int = 2000,
     n_init: int = 5,
     tol: float = 1e-4,
@@ -47,53 +47,51 @@ def combine_partitions(
 ) -> CredalPartition:
     r"""Combine partitions of the same samples into one.
 
-    Clusters need not have the same numbers in all partitions, nor need there be equally many: partitions are
-    compared through what they say about pairs of samples, the same cluster or not. These statements are combined,
-    and the credal partition is found that says nearly the same.
+    Partitions may have different numbers of clusters, in any order: they are compared by their masses on pairs of
+    samples, "same cluster" or "different clusters". These statements are combined, and a credal partition with
+    approximately the combined statements is returned.
 
     Parameters
     ----------
     partitions : sequence of CredalPartition or array-like
-        The partitions: credal ones, labels, or probabilities; see `as_credal`. All have the samples in the same
-        order; partitions with names of samples that differ are refused.
+        Credal partitions, labels (-1 is noise if 0 occurs, too) or probabilities, with samples in the same order.
+        Different names of samples are an error.
     rule : str, default="average"
-        How statements about a pair are combined. "average": every partition has one vote; "dempster": independent
-        pieces of evidence, which become sure together; "cautious": the same for evidence that is shared, which
-        counts once; "conjunctive": as Dempster's rule, but contradictions stay, as mass on the empty set; "yager":
-        they become "nothing is known"; "dubois_prade": so, pair by pair of partitions, in their order;
-        "disjunctive": only what all agree on is known.
+        Rule of combination for statements. "average": each partition has one vote; "dempster": independent
+        evidence, which accumulates; "cautious": shared evidence, which counts once; "conjunctive": Dempster's rule
+        with conflict as mass on the empty set; "yager": with conflict as mass on ignorance; "dubois_prade": as
+        "yager", but partition by partition, in the given order; "disjunctive": only statements that all partitions
+        share remain.
     n_clusters : int or None, default=None
-        The number of clusters of the result; None means the largest of the partitions.
-    focal_sets : {"auto", "simple", "pairs", "full"}, FocalSets or list of sets, default="auto"
-        The sets of clusters that may carry mass, besides the empty set. "auto" means all sets of up to 4 clusters;
-        of up to 12, pairs where some partition has masses on sets of clusters or the rule makes such; else single
-        clusters.
-    include_omega : bool, default=True
-        Whether the set of all clusters belongs to "simple" and "pairs".
+        Number of clusters of the result; None means the largest of the partitions.
+    focal_sets : str, FocalFamily, FocalSets or list of sets, default="auto"
+        Sets of clusters that may carry mass, besides the empty set. "auto" means all sets for up to 4 clusters;
+        pairs for up to 12 clusters if a partition has masses on sets of clusters, or the rule may produce them;
+        otherwise single clusters, and the set of all clusters.
     n_landmarks : int, default=2000
-        How many samples are compared all with all. Of more samples so many are drawn, and the masses of all follow
-        from what is said about them and these.
+        Maximum number of samples whose pairs are all compared. From more samples, this number is drawn, and the
+        masses of other samples follow from their pairs with these.
     n_init : int, default=5
-        How many starts by k-means of what the partitions say, besides the partitions that have as many clusters as
-        the result.
+        Number of initializations by k-means of all masses, in addition to the partitions with the same number of
+        clusters as the result.
     tol : float, default=1e-4
-        A sweep that lowers the objective by less than this share of it is the last.
+        Relative decrease of the objective in a sweep below which the fit stops.
     max_iter : int, default=200
-        The largest number of sweeps.
+        Maximum number of sweeps.
     random_state : int, RandomState instance or None, default=None
-        The seed, for results that can be repeated.
+        Random seed; an int makes results reproducible.
 
     Returns
     -------
     CredalPartition
-        The combined partition, numbered like the first of the partitions that has as many clusters; if there is
-        none, the largest cluster is the first.
+        Combined partition. Clusters have the numbers of the first partition with the same number of clusters;
+        otherwise, they are sorted by decreasing size.
 
     Examples
     --------
     >>> from evlearn.ensemble import combine_partitions
-    >>> one, other = [0, 0, 0, 1, 1, 1], [1, 1, 0, 0, 0, 0]
-    >>> combine_partitions([one, other], random_state=0).masses.round(2)
+    >>> partitions = [0, 0, 0, 1, 1, 1], [1, 1, 0, 0, 0, 0]
+    >>> combine_partitions(partitions, random_state=0).masses.round(2)
     array([[0. , 1. , 0. , 0. ],
            [0. , 1. , 0. , 0. ],
            [0. , 0.5, 0.5, 0. ],
@@ -101,10 +99,10 @@ def combine_partitions(
            [0. , 0. , 1. , 0. ],
            [0. , 0. , 1. , 0. ]])
     """
-    check_combination(rule, n_clusters, n_landmarks, n_init, tol, max_iter)
+    check_parameters(rule, n_clusters, n_landmarks, n_init, tol, max_iter)
     members = [as_credal(partition, f"partitions[{number}]") for number, partition in enumerate(partitions)]
-    _require_same_samples(members)
-    sets = choose_sets(members, focal_sets, n_clusters, include_omega, rule)
+    _check_same_samples(members)
+    sets = choose_focal_sets(members, focal_sets, n_clusters, rule)
     settings: dict[str, Any] = {
         "rule": rule,
         "n_landmarks": n_landmarks,
@@ -114,12 +112,12 @@ def combine_partitions(
     }
     combined = combine(members, sets, random=check_random_state(random_state), **settings)
     warn_if_unfinished(combined.trace, "the objective", max_iter=max_iter, steps="sweeps")
-    names = next((one.sample_index for one in members if one.sample_index is not None), None)
+    names = next((member.sample_index for member in members if member.sample_index is not None), None)
     return CredalPartition(combined.masses, sets, names, validate=False)
 
 
-def check_combination(rule: Any, n_clusters: Any, n_landmarks: Any, n_init: Any, tol: Any, max_iter: Any) -> None:
-    """Raise unless these are parameters of `combine_partitions`."""
+def check_parameters(rule: Any, n_clusters: Any, n_landmarks: Any, n_init: Any, tol: Any, max_iter: Any) -> None:
+    """Check parameters of `combine_partitions`."""
     check_choice("rule", rule, RULES)
     if n_clusters is not None:
         check_integer("n_clusters", n_clusters, 1)
@@ -129,25 +127,26 @@ def check_combination(rule: Any, n_clusters: Any, n_landmarks: Any, n_init: Any,
     check_integer("max_iter", max_iter, 1)
 
 
-def choose_sets(
-    members: Sequence[CredalPartition], focal_sets: Any, n_clusters: int | None, include_omega: bool, rule: str
+def choose_focal_sets(
+    members: Sequence[CredalPartition], focal_sets: Any, n_clusters: int | None, rule: str
 ) -> FocalSets:
-    """The family of the combined partition."""
-    number = max(one.n_clusters for one in members) if n_clusters is None else n_clusters
-    if isinstance(focal_sets, str) and focal_sets == "auto":
-        in_sets = rule in ADDING_DOUBT or any((one.focal_sets.sizes > 1).any() for one in members)
-        pairs = in_sets and number <= _ALL_PAIRS_OF_CLUSTERS_UP_TO
-        focal_sets = "full" if number <= _ALL_SETS_UP_TO else "pairs" if pairs else "simple"
-    return make_focal_sets(focal_sets, number, include_omega=include_omega)
+    """Return the focal sets of the combined partition."""
+    number = max(member.n_clusters for member in members) if n_clusters is None else n_clusters
+    if kind_of(focal_sets) == "auto":
+        in_sets = rule in DOUBT_RULES or any((member.focal_sets.sizes > 1).any() for member in members)
+        pairs = in_sets and number <= _MAX_CLUSTERS_FOR_PAIRS
+        kind: Any = "full" if number <= _MAX_CLUSTERS_FOR_ALL_SETS else "pairs" if pairs else "simple"
+        focal_sets = replace(focal_sets, kind=kind) if isinstance(focal_sets, FocalFamily) else kind
+    return make_focal_sets(focal_sets, number)
 
 
 @dataclass(frozen=True)
 class Combined:
-    """The masses of all samples, the landmarks they follow from, and the descent that gave these theirs."""
+    """Masses of all samples, landmarks that determine them, and the descent of the landmarks."""
 
     masses: FloatArray
     landmarks: Landmarks
-    trace: Trace[Swept]
+    trace: Trace[SweepResult]
 
 
 def combine(
@@ -162,58 +161,81 @@ def combine(
     random: np.random.RandomState,
     report: Report | None = None,
 ) -> Combined:
-    """The masses that say about pairs of samples what the members say together."""
+    """Compute the masses whose statements about pairs approximate those of the members."""
     with one_blas_thread():
-        known = _some(members, n_landmarks, random)
-        few = _some(known, _FIRST_SAMPLES, random)
-        said, starts = stated(few, rule), _starts(few, focal_sets, n_init, random)
-        trace = best_of(recover(said, focal_sets, one, tol=tol, max_iter=_FIRST_SWEEPS) for one in starts)
-        if few is not known or not (trace.interrupted or trace.converged):
-            found = CredalPartition(trace.state.masses, focal_sets, validate=False)
-            start = found.masses if few is known else _landmarks(few, found, rule, random).masses_of(known)
+        landmark_members = _select_samples(members, n_landmarks, random)
+        screening_members = _select_samples(landmark_members, _SCREENING_SAMPLES, random)
+        statements, starts = (
+            pair_statements(screening_members, rule),
+            _make_starts(screening_members, focal_sets, n_init, random),
+        )
+        trace = best_of(
+            recover_masses(statements, focal_sets, masses, tol=tol, max_iter=_SCREENING_SWEEPS)
+            for masses in starts
+        )
+        if screening_members is not landmark_members or not (trace.interrupted or trace.converged):
+            partition = CredalPartition(trace.state.masses, focal_sets, validate=False)
+            start = (
+                partition.masses
+                if screening_members is landmark_members
+                else _make_landmarks(screening_members, partition, rule, random).masses_of(landmark_members)
+            )
             sweeps = 0 if trace.interrupted else max_iter
-            last = recover(stated(known, rule), focal_sets, start, tol=tol, max_iter=sweeps, report=report)
+            last = recover_masses(
+                pair_statements(landmark_members, rule), focal_sets, start, tol=tol, max_iter=sweeps, report=report
+            )
             trace = replace(last, interrupted=last.interrupted or trace.interrupted)
-        found = numbered_like(CredalPartition(trace.state.masses, focal_sets, validate=False), known)
-        landmarks = _landmarks(known, found, rule, random)
-        return Combined(found.masses if known is members else landmarks.masses_of(members), landmarks, trace)
+        partition = numbered_like(
+            CredalPartition(trace.state.masses, focal_sets, validate=False), landmark_members
+        )
+        landmarks = _make_landmarks(landmark_members, partition, rule, random)
+        return Combined(
+            partition.masses if landmark_members is members else landmarks.masses_of(members), landmarks, trace
+        )
 
 
 def numbered_like(partition: CredalPartition, members: Sequence[CredalPartition]) -> CredalPartition:
-    """The partition with its clusters numbered as in the first member that has as many, or the largest first."""
-    like = next((one for one in members if one.n_clusters == partition.n_clusters), None)
-    if like is not None:
-        return align_clusters(partition, like)
+    """Renumber clusters as in the first member with the same number of clusters, or by decreasing size."""
+    reference = next((member for member in members if member.n_clusters == partition.n_clusters), None)
+    if reference is not None:
+        return align_clusters(partition, reference)
     sizes = np.bincount(partition.to_hard(), minlength=partition.n_clusters)
     return partition.permute_clusters(np.argsort(-sizes, kind="stable"))
 
 
-def _some(
+def _select_samples(
     members: Sequence[CredalPartition], size: int, random: np.random.RandomState
 ) -> Sequence[CredalPartition]:
-    """What members say about some samples, from all of their clusters; the same list if there are not more."""
+    """Select at most `size` samples from all clusters; return `members` if there are no more samples."""
     if members[0].n_samples <= size:
         return members
-    chosen = stratified(members[0].to_hard(), size, random)
-    return [one[chosen] for one in members]
+    indices = stratified_indices(members[0].to_hard(), size, random)
+    return [member[indices] for member in members]
 
 
-def _landmarks(
-    known: Sequence[CredalPartition], found: CredalPartition, rule: str, random: np.random.RandomState
+def _make_landmarks(
+    members: Sequence[CredalPartition], partition: CredalPartition, rule: str, random: np.random.RandomState
 ) -> Landmarks:
-    """Samples with what members say about them and the masses that were found; fewer if each has to be asked."""
-    size = found.n_samples if rule == "average" else _ASKED_ONE_BY_ONE
-    chosen = stratified(found.to_hard(), size, random)
-    masses = np.ascontiguousarray(found.masses[chosen])
-    return Landmarks(known=[one[chosen] for one in known], masses=masses, focal_sets=found.focal_sets, rule=rule)
+    """Select landmarks from a combined partition; fewer if the rule combines each pair separately."""
+    size = partition.n_samples if rule == "average" else _MAX_LANDMARKS_OF_PAIRWISE_RULES
+    indices = stratified_indices(partition.to_hard(), size, random)
+    masses = np.ascontiguousarray(partition.masses[indices])
+    return Landmarks(
+        partitions=[member[indices] for member in members],
+        masses=masses,
+        focal_sets=partition.focal_sets,
+        rule=rule,
+    )
 
 
-def _starts(
+def _make_starts(
     members: Sequence[CredalPartition], focal_sets: FocalSets, n_init: int, random: np.random.RandomState
 ) -> list[FloatArray]:
-    """Masses to begin with: those of members, and clusters of what all members say about each sample."""
-    starts = [_as_start(one, focal_sets) for one in members if one.n_clusters == focal_sets.frame_size]
-    rows = side_by_side(members).toarray()
+    """Return initial masses: those of members, and k-means clusters of the masses of all members."""
+    starts = [
+        _convert_masses(member, focal_sets) for member in members if member.n_clusters == focal_sets.frame_size
+    ]
+    rows = stack_masses(members).toarray()
     n_clusters = min(focal_sets.frame_size, len(np.unique(rows, axis=0)))
     for _ in range(n_init if starts else max(n_init, 1)):
         seed = random.randint(np.iinfo(np.int32).max)
@@ -222,25 +244,25 @@ def _starts(
     return starts
 
 
-def _as_start(partition: CredalPartition, focal_sets: FocalSets) -> FloatArray:
-    """The masses of a partition in another family, or its probabilities where they do not fit."""
+def _convert_masses(partition: CredalPartition, focal_sets: FocalSets) -> FloatArray:
+    """Convert masses to another family, or to probabilities if sets are missing."""
     masses = partition.masses / partition.masses.sum(axis=1, keepdims=True, dtype=np.float64)
     if all(subset in focal_sets for subset in partition.focal_sets):
-        return belief.expand(masses, partition.focal_sets, focal_sets)
+        return belief.expand_masses(masses, partition.focal_sets, focal_sets)
     start = np.zeros((len(masses), len(focal_sets)))
     start[:, focal_sets.singleton_positions] = partition.to_fuzzy()
     return start
 
 
-def _require_same_samples(members: Sequence[CredalPartition]) -> None:
+def _check_same_samples(members: Sequence[CredalPartition]) -> None:
     if not members:
-        raise ValueError("partitions is empty; give at least one partition.")
-    sizes = [one.n_samples for one in members]
+        raise ValueError("partitions is empty; pass at least one partition.")
+    sizes = [member.n_samples for member in members]
     if len(set(sizes)) > 1:
-        raise ValueError(f"partitions have {sizes} samples; all must describe the same samples.")
-    refuse_other_names(members)
+        raise ValueError(f"partitions have {sizes} samples; all must contain the same samples.")
+    check_sample_names(members)
     if sizes[0] < 2:
-        raise ValueError("partitions of one sample have no pairs to combine; at least two samples are needed.")
+        raise ValueError("partitions of 1 sample have no pairs to combine; pass partitions of at least 2 samples.")
 
 
 __all__ = ["combine", "combine_partitions"]

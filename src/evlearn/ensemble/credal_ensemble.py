@@ -1,4 +1,4 @@
-"""CredalEnsemble: several clusterers, and what they say together."""
+"""CredalEnsemble: combination of several clusterers."""
 
 import numbers
 from collections.abc import Sequence
@@ -15,105 +15,104 @@ from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.base import read_in_memory, with_seed, without_files
 from evlearn.cluster.centroids.robust_kmeans import rows_to_fit
+from evlearn.cluster.focal_families import FocalFamily
 from evlearn.cluster.rowwise import RowwiseClusterer
-from evlearn.ensemble.combination import check_combination, choose_sets, combine
+from evlearn.ensemble.combination import check_parameters, choose_focal_sets, combine
 from evlearn.ensemble.fusion import CombinationRule
 from evlearn.ensemble.recovery import Landmarks
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, predicted_partition, split_pipeline
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.convergence import publish_trace, whole_or_nothing
-from evlearn.utils.progress import Steps, expect
+from evlearn.utils.convergence import atomic_fit, publish_trace
+from evlearn.utils.progress import Steps, expect_tasks
 from evlearn.utils.reading import Numbers
 from evlearn.utils.typing import BoolArray, ClustererLike, FloatArray, IntArray, RandomSeed
-from evlearn.utils.validation import REMOTE, check_flag, check_integer, check_real, remoteness
+from evlearn.utils.validation import EXTREME_RATIO, check_integer, check_real, distance_ratios
 
-#: The reach of an ensemble, relative to the largest distance of a training sample from the center.
-_FAR = 1e6
+#: Reach of an ensemble, relative to the largest distance of a training sample from the center.
+_RELATIVE_REACH = 1e6
 
 
 class CredalEnsemble(RowwiseClusterer):
-    """Several clusterers combined: where they agree the result is sure, and where they do not it is torn.
+    """Combination of several clusterers: samples are sure where they agree, and torn where they do not.
 
-    What clusterers say about pairs of samples, the same cluster or not, is combined, and one credal partition
-    recovered from it. Clusterers may be evidential ones, mixtures, or any of scikit-learn's, with different
-    numbers of clusters. Give several, which are fitted to all samples; or one, of which clones are fitted to parts
-    of the data, so that doubt shows what other data might have changed. Clones with more clusters than the result
-    find clusters of any shape.
+    Statements of clusterers about pairs of samples, "same cluster" or "different clusters", are combined, and a
+    credal partition is recovered from them. Clusterers may be evidential ones, mixtures, or any scikit-learn
+    clusterers, with different numbers of clusters. A list of clusterers is fitted to all samples. Clones of a
+    single clusterer are fitted to parts of the data, so that doubt shows the effect of sampling. Clones with more
+    clusters than the result find clusters of any shape.
 
     A few samples very far from all clusters are treated as gross errors: clusterers that can predict are fitted
-    without them. Data in which a few samples are a million times farther away than the others are refused.
+    without them. Data with a few samples that are a million times farther away than the others are an error.
 
     Parameters
     ----------
     clusterers : list of estimators, or estimator
-        The clusterers, or pipelines that end in one; clones of them are fitted. Of a single one, which must be
-        able to predict, there are `n_members` clones.
-    n_members : int, default=10
-        How many clones of a single clusterer are combined; a list has its own length.
+        Clusterers, or pipelines that end in one; clones are fitted. A single clusterer, which must have a predict
+        method, is fitted `n_estimators` times.
+    n_estimators : int, default=10
+        Number of clones of a single clusterer; not used for a list.
     max_samples : float or int, default=0.5
-        How many samples each clone of a single clusterer is fitted to, drawn without replacement: a share of all
-        if it is a float, and a number if it is an int. Clusterers of a list are fitted to all.
+        Share (float) or number (int) of samples that each clone of a single clusterer is fitted to, drawn without
+        replacement. Clusterers of a list are fitted to all samples.
     rule : str, default="average"
-        How statements about a pair are combined; see `combine_partitions`.
+        Rule of combination for statements about pairs; see `combine_partitions`.
     n_clusters : int or None, default=None
-        The number of clusters of the result; None means the largest of the members.
-    focal_sets : {"auto", "simple", "pairs", "full"}, FocalSets or list of sets, default="auto"
-        The sets of clusters that may carry mass, besides the empty set. "auto" means all sets of up to 4 clusters;
-        of up to 12, pairs where some partition has masses on sets of clusters or the rule makes such; else single
-        clusters.
-    include_omega : bool, default=True
-        Whether the set of all clusters belongs to "simple" and "pairs".
+        Number of clusters of the result; None means the largest of the members.
+    focal_sets : str, FocalFamily, FocalSets or list of sets, default="auto"
+        Sets of clusters that may carry mass, besides the empty set. "auto" means all sets for up to 4 clusters;
+        pairs for up to 12 clusters if a partition has masses on sets of clusters, or the rule may produce them;
+        otherwise single clusters, and the set of all clusters.
     n_landmarks : int, default=2000
-        How many samples are compared all with all. Of more samples so many are drawn, and the masses of all follow
-        from what is said about them and these.
+        Maximum number of samples whose pairs are all compared. From more samples, this number is drawn, and the
+        masses of other samples follow from their pairs with these.
     n_init : int, default=5
-        How many starts by k-means of what the members say, besides the members that have as many clusters as the
-        result.
+        Number of initializations by k-means of all masses, in addition to the members with the same number of
+        clusters as the result.
     tol : float, default=1e-4
-        A sweep that lowers the objective by less than this share of it is the last.
+        Relative decrease of the objective in a sweep below which the fit stops.
     max_iter : int, default=200
-        The largest number of sweeps.
+        Maximum number of sweeps.
     random_state : int, RandomState instance or None, default=None
-        The seed, for results that can be repeated; also for clusterers that have none of their own.
+        Random seed, also for clusterers without one; an int makes results reproducible.
     n_jobs : int or None, default=None
-        How many clusterers are fitted at the same time. The result does not depend on it.
+        Number of clusterers that are fitted at the same time. The result does not depend on it.
     verbose : int, default=0
-        Whether to report progress, sweep by sweep.
+        Whether to report the progress of each sweep.
 
     Attributes
     ----------
     credal_partition_ : CredalPartition
-        The result.
+        Result.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each sample.
+        Most plausible cluster of each sample.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
-        The masses, read-only.
+        Masses, read-only.
     focal_sets_ : FocalSets
-        What the columns of the masses stand for.
+        Sets of the columns of the masses.
     clusterers_ : list of estimators
-        The fitted clusterers.
+        Fitted clusterers.
     partitions_ : list of CredalPartition
-        What each of them says.
+        Partitions of the clusterers.
     n_clusters_ : int
-        The number of clusters.
+        Number of clusters.
     objective_ : float
-        The mean squared distance, over pairs of landmarks, between what the result says and what the members say
-        together.
+        Mean squared distance, over pairs of landmarks, between the statements of the result and the combined
+        statements of the members.
     objective_history_ : ndarray of shape (n_iterations + 1,)
-        The objective before the first sweep, and after each.
+        Objective before the first sweep, and after each.
     n_iter_ : int
-        The number of sweeps.
+        Number of sweeps.
     converged_ : bool
-        Whether the last sweep changed the objective by less than `tol`.
+        Whether the objective converged within `tol`.
     n_features_in_ : int
-        The number of features.
+        Number of features.
     feature_names_in_ : ndarray of str
-        The names of the features, where X has any.
+        Names of the features, if X has any.
 
     See Also
     --------
-    combine_partitions : The same for partitions that are there already.
+    combine_partitions : Combine existing partitions.
 
     References
     ----------
@@ -132,7 +131,7 @@ class CredalEnsemble(RowwiseClusterer):
     >>> ensemble.n_clusters_
     4
 
-    Ten times k-means with more clusters than are wanted, each of another half of the samples:
+    Combine 10 k-means fits with more clusters than the result, each of another half of the samples:
 
     >>> ensemble = CredalEnsemble(KMeans(8), n_clusters=4, random_state=0).fit(X)
     >>> len(ensemble.clusterers_)
@@ -143,12 +142,11 @@ class CredalEnsemble(RowwiseClusterer):
         self,
         clusterers: ClustererLike | Sequence[ClustererLike],
         *,
-        n_members: int = 10,
+        n_estimators: int = 10,
         max_samples: float = 0.5,
         rule: CombinationRule = "average",
         n_clusters: int | None = None,
-        focal_sets: Literal["auto", "simple", "pairs", "full"] | FocalSetsLike = "auto",
-        include_omega: bool = True,
+        focal_sets: Literal["auto", "simple", "pairs", "full"] | FocalFamily | FocalSetsLike = "auto",
         n_landmarks: int = 2000,
         n_init: int = 5,
         tol: float = 1e-4,
@@ -158,12 +156,11 @@ class CredalEnsemble(RowwiseClusterer):
         verbose: int = 0,
     ) -> None:
         self.clusterers: Any = clusterers
-        self.n_members = n_members
+        self.n_estimators = n_estimators
         self.max_samples: Any = max_samples
         self.rule = rule
         self.n_clusters = n_clusters
         self.focal_sets = focal_sets
-        self.include_omega = include_omega
         self.n_landmarks = n_landmarks
         self.n_init = n_init
         self.tol = tol
@@ -172,27 +169,27 @@ class CredalEnsemble(RowwiseClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @whole_or_nothing
+    @atomic_fit
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fit the clusterers, and combine them.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples.
+            Samples.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
 
         Returns
         -------
         CredalEnsemble
-            The fitted estimator.
+            Fitted estimator.
         """
         self._check_parameters()
-        data = self._read(X, reset=True).data
+        data = self._read_data(X, reset=True).data
         random = check_random_state(self.random_state)
         self._fit_members(data, random)
-        sets = choose_sets(self.partitions_, self.focal_sets, self.n_clusters, self.include_omega, self.rule)
+        sets = choose_focal_sets(self.partitions_, self.focal_sets, self.n_clusters, self.rule)
         combined = combine(
             self.partitions_,
             sets,
@@ -207,81 +204,85 @@ class CredalEnsemble(RowwiseClusterer):
         self._check_evidence(len(data), sets.frame_size)
         self._publish(CredalPartition(combined.masses, sets, validate=False))
         self.n_clusters_ = sets.frame_size
-        self._model = EnsembleModel(self.clusterers_, combined.landmarks, *_extent(data))
+        self._model = EnsembleModel(self.clusterers_, combined.landmarks, *_measure_extent(data))
         self._name_samples(X)
         publish_trace(self, combined.trace, "the objective", max_iter=self.max_iter, steps="sweeps")
         return self
 
-    def _read(self, X: Any, *, reset: bool) -> Numbers:
+    def _read_data(self, X: Any, *, reset: bool) -> Numbers:
         return Numbers(read_in_memory(self, X, reset=reset), False)
 
     def _check_parameters(self) -> None:
-        listed = isinstance(self.clusterers, Sequence) and not isinstance(self.clusterers, str)
-        members = self.clusterers if listed else [self.clusterers]
+        is_list = isinstance(self.clusterers, Sequence) and not isinstance(self.clusterers, str)
+        members = self.clusterers if is_list else [self.clusterers]
         if not members or isinstance(self.clusterers, str):
             raise ValueError(
                 f"clusterers must be an estimator or a list of at least one estimator, got {self.clusterers!r}."
             )
-        strangers = [one for one in members if not hasattr(one, "fit") or isinstance(one, type)]
-        if strangers:
-            raise ValueError(
-                f"clusterers must be estimators such as ECM(3), got {strangers[0]!r}; they need no names."
-            )
-        check_integer("n_members", self.n_members, 1)
+        invalid = [member for member in members if not hasattr(member, "fit") or isinstance(member, type)]
+        if invalid:
+            raise ValueError(f"clusterers must be estimators such as ECM(3), without names, got {invalid[0]!r}.")
+        check_integer("n_estimators", self.n_estimators, 1)
         if isinstance(self.max_samples, numbers.Integral):
             check_integer("max_samples", self.max_samples, 1)
         else:
             check_real("max_samples", self.max_samples, 0, 1, open_low=True)
-        check_flag("include_omega", self.include_omega)
-        check_combination(self.rule, self.n_clusters, self.n_landmarks, self.n_init, self.tol, self.max_iter)
+        check_parameters(self.rule, self.n_clusters, self.n_landmarks, self.n_init, self.tol, self.max_iter)
 
     def _fit_members(self, data: FloatArray, random: np.random.RandomState) -> None:
-        """Fit the members, and ask each of them about all samples."""
-        alone = hasattr(self.clusterers, "fit")
-        members = [self.clusterers] * self.n_members if alone else self.clusterers
-        ordinary = np.flatnonzero(self._rows_to_fit(data, members))
-        # One after the other, so that what is drawn does not depend on the workers.
+        """Fit the members, and compute their partitions of all samples."""
+        is_single = hasattr(self.clusterers, "fit")
+        members = [self.clusterers] * self.n_estimators if is_single else self.clusterers
+        ordinary = np.flatnonzero(self._mask_ordinary_rows(data, members))
+        # Random numbers are drawn in sequence, so that they do not depend on the workers.
         tasks = [
             (
-                with_seed(without_files(clone(one)), random),
-                ordinary[self._drawn(len(ordinary), random)] if alone else _rows_for(one, ordinary, len(data)),
+                with_seed(without_files(clone(member)), random),
+                ordinary[self._draw_indices(len(ordinary), random)]
+                if is_single
+                else _select_rows(member, ordinary, len(data)),
             )
-            for one in members
+            for member in members
         ]
-        expect(len(tasks) + 1)
-        found = Parallel(n_jobs=self.n_jobs)(delayed(_fitted)(one, data, rows) for one, rows in tasks)
-        self.clusterers_, self.partitions_ = [one for one, _ in found], [said for _, said in found]
+        expect_tasks(len(tasks) + 1)
+        results = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_clusterer)(member, data, rows) for member, rows in tasks
+        )
+        self.clusterers_, self.partitions_ = (
+            [member for member, _ in results],
+            [partition for _, partition in results],
+        )
 
-    def _rows_to_fit(self, data: FloatArray, members: Sequence[Any]) -> BoolArray:
-        """Return True for rows that are no gross errors; for all if no number of clusters is given."""
+    def _mask_ordinary_rows(self, data: FloatArray, members: Sequence[Any]) -> BoolArray:
+        """Return True for rows that are not gross errors; for all rows without a number of clusters."""
         numbers_of_clusters = [self.n_clusters]
         if self.n_clusters is None:
-            parameters = [split_pipeline(one)[1].get_params(deep=False) for one in members]
-            numbers_of_clusters = [one.get("n_clusters", one.get("n_components")) for one in parameters]
+            parameters = [split_pipeline(member)[1].get_params(deep=False) for member in members]
+            numbers_of_clusters = [member.get("n_clusters", member.get("n_components")) for member in parameters]
         largest = max((int(n) for n in numbers_of_clusters if isinstance(n, numbers.Integral)), default=0)
         return rows_to_fit(data, largest) if largest > 0 else np.ones(len(data), dtype=bool)
 
-    def _drawn(self, n_samples: int, random: np.random.RandomState) -> IntArray:
-        """The samples that a clone is fitted to."""
-        whole = isinstance(self.max_samples, numbers.Integral)
-        size = int(self.max_samples) if whole else round(self.max_samples * n_samples)
+    def _draw_indices(self, n_samples: int, random: np.random.RandomState) -> IntArray:
+        """Draw the indices of the samples of a clone."""
+        is_count = isinstance(self.max_samples, numbers.Integral)
+        size = int(self.max_samples) if is_count else round(self.max_samples * n_samples)
         return np.sort(random.permutation(n_samples)[: max(size, 2)])
 
 
 @dataclass(frozen=True)
 class EnsembleModel:
-    """Fitted clusterers, and samples of known masses: what gives a row its masses.
+    """Fitted clusterers and landmarks, which determine the masses of rows.
 
     Attributes
     ----------
     clusterers : sequence of estimator
-        The clusterers.
+        Fitted clusterers.
     landmarks : Landmarks
-        The known samples.
+        Samples with known masses.
     center : ndarray of shape (n_features,)
-        The mean of the training set.
+        Mean of the training set.
     reach : float
-        The distance from the center, in any feature, beyond which a row is an outlier for every member.
+        Distance from the center, in any feature, beyond which a row is an outlier.
     """
 
     clusterers: Sequence[Any]
@@ -291,38 +292,38 @@ class EnsembleModel:
 
     @property
     def focal_sets(self) -> FocalSets:
-        """The sets that carry mass."""
+        """Sets that carry mass."""
         return self.landmarks.focal_sets
 
     def assign(self, rows: Any, weights: Any = None) -> FloatArray:
-        """The masses of rows."""
+        """Return the masses of rows."""
         out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
         for block in row_blocks(len(rows)):
             with np.errstate(over="ignore"):
                 is_far = (np.abs(rows[block] - self.center) > self.reach).any(axis=1)
-            near = np.where(is_far[:, None], self.center.astype(rows.dtype), rows[block])
-            partitions = [predicted_partition(clusterer, near) for clusterer in self.clusterers]
+            replaced = np.where(is_far[:, None], self.center.astype(rows.dtype), rows[block])
+            partitions = [predicted_partition(clusterer, replaced) for clusterer in self.clusterers]
             out[block] = self.landmarks.masses_of(partitions)
             out[block][is_far] = np.arange(out.shape[1]) == 0  # all mass on the empty set
         return out
 
 
-def _extent(data: FloatArray) -> tuple[FloatArray, float]:
-    """Return the mean of a training set, without rows that are remote from all others, and the reach around it."""
-    near = np.asarray(data[remoteness(data) <= REMOTE], dtype=np.float64)
-    center = np.nanmean(near, axis=0)
-    return center, _FAR * (float(np.nanmax(np.abs(near - center))) or 1.0)
+def _measure_extent(data: FloatArray) -> tuple[FloatArray, float]:
+    """Return the mean and the reach of a training set, without extreme rows."""
+    ordinary = np.asarray(data[distance_ratios(data) <= EXTREME_RATIO], dtype=np.float64)
+    center = np.nanmean(ordinary, axis=0)
+    return center, _RELATIVE_REACH * (float(np.nanmax(np.abs(ordinary - center))) or 1.0)
 
 
-def _rows_for(clusterer: Any, ordinary: IntArray, n_samples: int) -> IntArray | None:
-    """Return the rows that a clusterer of a list is fitted to: None for all, as it needs if it cannot predict."""
+def _select_rows(clusterer: Any, ordinary: IntArray, n_samples: int) -> IntArray | None:
+    """Return the rows that a clusterer of a list is fitted to; None for all, also if it cannot predict."""
     last = split_pipeline(clusterer)[1]
     can_predict = hasattr(last, "predict") or hasattr(last, "predict_mass")
     return ordinary if can_predict and len(ordinary) < n_samples else None
 
 
-def _fitted(clusterer: Any, data: FloatArray, rows: IntArray | None) -> tuple[Any, CredalPartition]:
-    """A clusterer fitted to all samples or some, and what it says about all."""
+def _fit_clusterer(clusterer: Any, data: FloatArray, rows: IntArray | None) -> tuple[Any, CredalPartition]:
+    """Fit a clusterer to all or some rows, and compute its partition of all rows."""
     if rows is None:
         fitted = clusterer.fit(data)
         return fitted, fitted_partition(fitted, data)

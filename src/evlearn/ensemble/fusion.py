@@ -1,65 +1,66 @@
-"""What several partitions say about pairs of samples, combined into one statement for each pair."""
+"""Combination of the statements of several partitions about pairs of samples."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from evlearn import belief
 from evlearn.belief import FocalSets
-from evlearn.partition import PairMasses
+from evlearn.partition.relational import PairMasses
 from evlearn.utils.typing import FloatArray
 
-#: The frame of a pair: same cluster, or different clusters. Its sets are the fields of `PairMasses`.
+#: Frame of a pair: same cluster, or different clusters. Its sets are the fields of `PairMasses`.
 PAIR_FRAME = FocalSets.full(2)
-#: How much of it is doubted before the cautious rule, which cannot do with statements that are quite sure.
-_DOUBT = 1e-9
+#: Discount rate before the cautious rule, which needs some mass on the frame.
+_DISCOUNT_RATE = 1e-9
 
 
 def _dempster(sources: Sequence[FloatArray], focal_sets: FocalSets) -> FloatArray:
-    """Dempster's rule, and the mean where the sources exclude each other."""
-    combined = belief.dempster(sources, focal_sets)
-    return np.where(np.isnan(combined), belief.average(sources, focal_sets), combined)
+    """Apply Dempster's rule, or the mean where sources exclude each other."""
+    combined = belief.combine(sources, focal_sets, rule="dempster")
+    return np.where(np.isnan(combined), belief.combine(sources, focal_sets, rule="average"), combined)
 
 
 def _cautious(sources: Sequence[FloatArray], focal_sets: FocalSets) -> FloatArray:
-    """The cautious rule, normalised, of statements that are nearly as sure as they were."""
-    doubted = [belief.discount(source, focal_sets, _DOUBT) for source in sources]
-    combined = belief.cautious(doubted, focal_sets)
+    """Apply the normalized cautious rule to slightly discounted statements."""
+    discounted = [belief.discount(source, focal_sets, _DISCOUNT_RATE) for source in sources]
+    combined = belief.combine(discounted, focal_sets, rule="cautious")
     support = 1 - combined[..., :1]
     with np.errstate(invalid="ignore", divide="ignore"):
-        normal = combined / support
-    normal[..., 0] = 0
-    # Sources that exclude each other leave no more than their doubt.
-    return np.where(support > 2 * _DOUBT, normal, belief.average(sources, focal_sets))
+        normalized = combined / support
+    normalized[..., 0] = 0
+    # Only the discounted mass remains where sources exclude each other.
+    return np.where(support > 2 * _DISCOUNT_RATE, normalized, belief.combine(sources, focal_sets, rule="average"))
 
 
 CombinationRule: TypeAlias = Literal[
     "average", "dempster", "cautious", "conjunctive", "yager", "dubois_prade", "disjunctive"
 ]
 RULES: dict[str, Callable[[Sequence[FloatArray], FocalSets], FloatArray]] = {
-    "average": belief.average,
+    "average": partial(belief.combine, rule="average"),
     "dempster": _dempster,
     "cautious": _cautious,
-    "conjunctive": belief.conjunctive,
-    "yager": belief.yager,
-    "dubois_prade": belief.dubois_prade,
-    "disjunctive": belief.disjunctive,
+    "conjunctive": partial(belief.combine, rule="conjunctive"),
+    "yager": partial(belief.combine, rule="yager"),
+    "dubois_prade": partial(belief.combine, rule="dubois_prade"),
+    "disjunctive": partial(belief.combine, rule="disjunctive"),
 }
-#: Rules that answer contradictions by "nobody knows", and so need sets of clusters.
-ADDING_DOUBT = ("yager", "dubois_prade", "disjunctive")
+#: Rules that replace conflict by ignorance, so that focal sets of several clusters are needed.
+DOUBT_RULES = ("yager", "dubois_prade", "disjunctive")
 
 
-def fuse(sources: Sequence[PairMasses], rule: str) -> PairMasses:
-    """Combine what several sources say about the same pairs."""
-    stacked = [_summing_to_one(np.stack(source, axis=-1)) for source in sources]
+def combine_statements(sources: Sequence[PairMasses], rule: str) -> PairMasses:
+    """Combine the statements of several sources about the same pairs."""
+    stacked = [_normalize_rows(np.stack(source, axis=-1)) for source in sources]
     return PairMasses(*np.moveaxis(RULES[rule](stacked, PAIR_FRAME), -1, 0))
 
 
-def _summing_to_one(masses: FloatArray) -> FloatArray:
-    """Masses of pairs are products: what two rows lack to one is doubled, and may be more than the rules allow."""
+def _normalize_rows(masses: FloatArray) -> FloatArray:
+    """Normalize masses of pairs, because products double the rounding errors of the sums of rows."""
     masses /= masses.sum(axis=-1, keepdims=True)
     return masses
 
 
-__all__ = ["RULES", "fuse"]
+__all__ = ["RULES", "combine_statements"]

@@ -1,9 +1,6 @@
-"""What makes clusters different, and why samples are torn, in the words of the table."""
+"""Explanations of clusters and samples in terms of the columns of a table."""
 
-from evlearn.explain.columns import Difference
 from evlearn.explain.explain import explain_clusters
 from evlearn.explain.explanation import Explanation
-from evlearn.explain.profiles import ClusterProfile
-from evlearn.explain.reasons import SampleExplanation
 
-__all__ = ["ClusterProfile", "Difference", "Explanation", "SampleExplanation", "explain_clusters"]
+__all__ = ["Explanation", "explain_clusters"]

@@ -1,4 +1,4 @@
-"""From a clustering and the table as a person knows it to an explanation."""
+"""Explanation of a clustering by the user's table."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from evlearn.explain.explanation import Explanation
 from evlearn.explain.profiles import profiles
-from evlearn.explain.table import telling_columns
+from evlearn.explain.table import informative_columns
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.estimators import partition_for
 from evlearn.utils.typing import EstimatorLike, FloatArray, TableLike
@@ -23,35 +23,35 @@ def explain_clusters(
     n_features: int = 5,
     n_samples: int = 3,
 ) -> Explanation:
-    """Say in sentences what makes each cluster different, and why samples are torn between clusters.
+    """Describe each cluster and each doubtful sample in sentences.
 
-    Every sample counts for a cluster by its degree of membership, and outliers hardly count at all. A feature is
-    rated by how far the cluster is from all others, whatever its units: see `Difference`.
+    Samples are weighted by their degrees of membership, so outliers hardly count. Differences between a cluster
+    and all other samples are ranked by an effect size without units, see `Difference`.
 
     Parameters
     ----------
     clustering : CredalPartition or fitted estimator
-        What was found: a partition, an evlearn or scikit-learn clusterer, or a pipeline that ends in one.
+        A partition, an evlearn or scikit-learn clusterer, or a pipeline that ends in one.
     X : pandas, polars or pyarrow table, dict of columns, or array-like of shape (n_samples, n_columns)
-        The samples as people know them: numbers in their units, categories, yes and no, dates, and gaps. For an
-        estimator, the table that it accepts; for a partition, any table with a row for each of its samples.
+        Samples in their original form: numbers, categories, flags, dates and missing values. For an estimator, the
+        table that it accepts; for a partition, any table with a row for each of its samples.
     cluster_names : sequence of str or None, default=None
-        A name for each cluster; None means those of the partition, or "cluster" and a number.
+        Names of the clusters; None uses those of the partition, or "cluster" and a number.
     level : float, default=0.6
         A sample with at least this belief in one cluster is sure, see `evlearn.CredalPartition.verdict`.
     n_features : int, default=5
-        The most differences shown for a cluster.
+        Maximum number of differences per cluster.
     n_samples : int, default=3
-        How many typical samples, and how many at the border, are named for each cluster.
+        Maximum number of typical samples, and of border samples, per cluster.
 
     Returns
     -------
     Explanation
-        Profiles of the clusters, and why samples are torn or outliers. Prints as text.
+        Profiles of the clusters, and reasons for torn samples and outliers. Prints as text.
 
     See Also
     --------
-    evlearn.report : The same as a page, with pictures.
+    evlearn.report : The same as an HTML page, with plots.
 
     Examples
     --------
@@ -86,16 +86,16 @@ def explain_table(
     n_features: int = 5,
     n_samples: int = 3,
 ) -> Explanation:
-    """Explain a partition by a table whose columns may have other names than those that it brings."""
+    """Explain a partition by a table; `names` replaces the names of its columns."""
     weights = _memberships(partition)
-    columns, left_out = telling_columns(X, weights, names)
+    columns, excluded = informative_columns(X, weights, names)
     verdict = partition.verdict(level)
     clusters = profiles(partition, verdict, columns, weights, n_features, n_samples)
-    return Explanation(partition, verdict, clusters, tuple(columns), left_out)
+    return Explanation(partition, verdict, clusters, tuple(columns), excluded)
 
 
 def _memberships(partition: CredalPartition) -> FloatArray:
-    """How much each sample counts for each cluster: what is outside of all clusters counts for none."""
-    inside = 1 - np.asarray(partition.masses[:, :1], dtype=np.float64)
+    """Return the weight of each sample in each cluster, without its mass on the empty set."""
+    nonempty = 1 - np.asarray(partition.masses[:, :1], dtype=np.float64)
     shares = np.asarray(partition.to_fuzzy("pignistic"), dtype=np.float64)
-    return np.clip(np.where(inside > 0, inside * shares, 0), 0, 1)
+    return np.clip(np.where(nonempty > 0, nonempty * shares, 0), 0, 1)

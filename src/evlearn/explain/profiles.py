@@ -1,4 +1,4 @@
-"""What clusters are, in words."""
+"""Profiles of clusters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,29 +7,29 @@ import numpy as np
 
 from evlearn.explain import plain
 from evlearn.explain.columns import Column, Difference
-from evlearn.explain.weighted import least_effects
+from evlearn.explain.weighted import minimum_effects
 from evlearn.partition import CredalPartition, Verdict
 from evlearn.utils.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
 class ClusterProfile:
-    """What a cluster is, in words.
+    """Description of a cluster.
 
     Attributes
     ----------
     name : str
-        Its name, or "cluster" and its number.
+        Name, or "cluster" and the number.
     n_sure : int
-        How many samples are sure to be in it.
+        Number of samples that are sure of this cluster.
     n_possible : int
-        How many samples may be in it: the sure ones, and the torn ones.
+        Number of samples with this cluster as a candidate, sure or torn.
     differences : tuple of Difference
-        What sets it apart from the other clusters, the strongest first.
+        Differences from the other samples, in decreasing order of their effects.
     typical : tuple of int
-        Positions of the sure samples that have most of what is typical of the cluster.
+        Positions of the sure samples that are closest to the typical values of the cluster.
     border : tuple of int
-        Positions of the samples in the greatest doubt for which no cluster is more plausible than this.
+        Positions of the most doubtful samples for which this is the most plausible cluster.
     """
 
     name: str
@@ -41,8 +41,8 @@ class ClusterProfile:
 
     @property
     def sentences(self) -> list[str]:
-        """What sets it apart, a sentence for each feature; or that nothing does."""
-        return [one.text for one in self.differences] or ["No column sets this cluster apart."]
+        """Differences as sentences, or a sentence that there are none."""
+        return [difference.text for difference in self.differences] or ["No feature distinguishes this cluster."]
 
 
 def profiles(
@@ -53,43 +53,48 @@ def profiles(
     n_features: int,
     n_samples: int,
 ) -> tuple[ClusterProfile, ...]:
-    """A profile of each cluster."""
-    doubt, labels, least = partition.doubt(), partition.to_hard(), least_effects(weights)
-    found = []
-    for k, name in enumerate(cluster_texts(partition)):
+    """Return the profile of each cluster."""
+    doubt, labels, thresholds = partition.doubt(), partition.to_hard(), minimum_effects(weights)
+    results = []
+    for k, name in enumerate(cluster_labels(partition)):
         possible = verdict.candidates[:, k]
         sure = np.flatnonzero(possible & verdict.sure)
         border = np.flatnonzero((labels == k) & ~verdict.outlier & (doubt > 0))
-        told = [one for column in columns for one in column.differences(k) if one.effect >= least[k]]
+        differences = [
+            difference
+            for column in columns
+            for difference in column.differences(k)
+            if difference.effect >= thresholds[k]
+        ]
         profile = ClusterProfile(
             name=name,
             n_sure=len(sure),
             n_possible=int(possible.sum()),
-            differences=tuple(sorted(told, key=lambda one: -one.effect)[:n_features]),
-            typical=_first(sure, _distances(columns, sure, k), doubt[sure], n_samples),
-            border=_first(border, -doubt[border], np.zeros(len(border)), n_samples),
+            differences=tuple(sorted(differences, key=lambda difference: -difference.effect)[:n_features]),
+            typical=_first_rows(sure, _distances(columns, sure, k), doubt[sure], n_samples),
+            border=_first_rows(border, -doubt[border], np.zeros(len(border)), n_samples),
         )
-        found.append(profile)
-    return tuple(found)
+        results.append(profile)
+    return tuple(results)
 
 
-def cluster_texts(partition: CredalPartition) -> list[str]:
-    """The names of clusters as they stand in sentences: those that the user gave, or "cluster" and a number."""
-    named = partition.focal_sets.names is not None
-    texts = [plain.one_line(name) if named else f"cluster {name}" for name in partition.cluster_names]
-    # Shortened names may be the same; then their numbers tell them apart.
+def cluster_labels(partition: CredalPartition) -> list[str]:
+    """Return names of clusters for sentences: those of the user, or "cluster" and a number."""
+    has_names = partition.focal_sets.names is not None
+    texts = [plain.one_line(name) if has_names else f"cluster {name}" for name in partition.cluster_names]
+    # Shortened names may coincide; numbers make them unique.
     return texts if len(set(texts)) == len(texts) else [f"{text} ({k})" for k, text in enumerate(texts)]
 
 
 def _distances(columns: Sequence[Column], rows: IntArray, cluster: int) -> FloatArray:
-    """How far samples are from what is typical of a cluster."""
+    """Return the distances of samples from the typical values of a cluster."""
     total = np.zeros(len(rows))
     for column in columns:
-        own, missing = column.scores(rows)[:, cluster], column.missing[rows]
-        # Who has a gap is no example of what is typical.
-        total -= np.where(missing, own.min(initial=0), own)
-    return np.round(total, 9)  # equal is equal, in whatever order it was added up
+        scores, missing = column.scores(rows)[:, cluster], column.missing[rows]
+        # A sample with missing values is not a typical example.
+        total -= np.where(missing, scores.min(initial=0), scores)
+    return np.round(total, 9)  # makes ties independent of the order of summation
 
 
-def _first(rows: IntArray, values: FloatArray, then: FloatArray, limit: int) -> tuple[int, ...]:
-    return tuple(int(row) for row in rows[np.lexsort([then, values])][:limit])
+def _first_rows(rows: IntArray, values: FloatArray, ties: FloatArray, limit: int) -> tuple[int, ...]:
+    return tuple(int(row) for row in rows[np.lexsort([ties, values])][:limit])

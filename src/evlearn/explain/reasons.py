@@ -1,4 +1,4 @@
-"""Why samples are torn between clusters, or belong to none."""
+"""Reasons why samples are torn or outliers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,36 +7,36 @@ import numpy as np
 
 from evlearn.explain import plain
 from evlearn.explain.columns import Column
-from evlearn.explain.profiles import cluster_texts
+from evlearn.explain.profiles import cluster_labels
 from evlearn.partition import CredalPartition, Verdict
 from evlearn.utils.typing import FloatArray, IntArray
 
-_MOST_REASONS = 2
-_MOST_GAPS = 3
-_LEAST_EVIDENCE = 0.5  # a logarithm of likelihoods: three to two
-_UNUSUAL = 3.0
-_ROWS_AT_A_TIME = 1 << 13
+_MAX_REASONS = 2
+_MAX_MISSING = 3
+_MIN_EVIDENCE = 0.5  # log-likelihood ratio; about 1.6 to 1
+_MIN_DEVIATION = 3.0
+_BLOCK_ROWS = 1 << 13
 
 
 @dataclass(frozen=True)
 class SampleExplanation:
-    """Why a sample is torn between clusters, or belongs to none.
+    """Explanation of a torn sample or an outlier.
 
     Attributes
     ----------
     sample : str
-        Its name, or number.
+        Name, or number.
     position : int
-        Its position in the table.
+        Position in the table.
     clusters : tuple of str
-        The clusters that it may be in; none for an outlier.
+        Candidate clusters; empty for an outlier.
     doubt : float
-        The doubt about the most plausible of them, from 0 to 1.
+        Doubt about the most plausible cluster, from 0 to 1.
     reasons : dict from str to tuple of str
-        For each of these clusters, the values that speak for it. For an outlier there is one entry, "unusual",
-        with the values that are far from all clusters.
+        For each candidate cluster, the values that support it. For an outlier, a single entry "unusual" with the
+        values that are far from all clusters.
     sentences : tuple of str
-        The verdict, what speaks for which cluster or is unusual, and which values are missing.
+        Verdict, supporting or unusual values, and missing values.
     """
 
     sample: str
@@ -48,83 +48,98 @@ class SampleExplanation:
 
     @property
     def text(self) -> str:
-        """All sentences."""
+        """All sentences as one text."""
         return " ".join(self.sentences)
 
     def __str__(self) -> str:
         return f"{self.sample}: {self.text}"
 
 
-def torn_samples(
+def explain_torn_samples(
     partition: CredalPartition, verdict: Verdict, columns: Sequence[Column]
 ) -> Iterator[SampleExplanation]:
-    """Why samples are torn, those in the greatest doubt first."""
-    doubt, names = partition.doubt(), cluster_texts(partition)
+    """Yield explanations of torn samples, in decreasing order of doubt."""
+    doubt, names = partition.doubt(), cluster_labels(partition)
     torn = np.flatnonzero(verdict.torn)
-    for rows in _some(torn[np.argsort(-doubt[torn], kind="stable")]):
-        scores = [column.scores(rows) for column in columns]
+    for rows in _blocks(torn[np.argsort(-doubt[torn], kind="stable")]):
+        column_scores = [column.scores(rows) for column in columns]
         for k, row in enumerate(rows.tolist()):
             candidates = np.flatnonzero(verdict.candidates[row])
-            own = np.array([one[k, candidates] for one in scores]).reshape(len(columns), len(candidates))
-            # What speaks for a cluster, beside what speaks for the others on average.
-            evidence = own - (own.sum(axis=1, keepdims=True) - own) / (len(candidates) - 1)
-            among = [names[c] for c in candidates]
+            scores = np.array([values[k, candidates] for values in column_scores]).reshape(
+                len(columns), len(candidates)
+            )
+            # Score of a candidate, relative to the mean score of the other candidates.
+            evidence = scores - (scores.sum(axis=1, keepdims=True) - scores) / (len(candidates) - 1)
+            candidate_names = [names[c] for c in candidates]
             reasons = {
-                name: tuple(columns[j].told_with(row, candidates, among) for j in _strongest(evidence[:, c]))
-                for c, name in enumerate(among)
+                name: tuple(
+                    columns[j].compare_with_clusters(row, candidates, candidate_names)
+                    for j in _strongest(evidence[:, c])
+                )
+                for c, name in enumerate(candidate_names)
             }
-            told = (f"May be in {plain.listed(among, 'or')}.", *_told(reasons), *_gaps(columns, row))
+            sentences = (
+                f"May be in {plain.join_words(candidate_names, 'or')}.",
+                *_evidence_sentences(reasons),
+                *_missing_sentences(columns, row),
+            )
             name = sample_name(partition, row)
-            yield SampleExplanation(name, row, tuple(among), float(doubt[row]), reasons, told)
+            yield SampleExplanation(name, row, tuple(candidate_names), float(doubt[row]), reasons, sentences)
 
 
-def outlying_samples(
+def explain_outliers(
     partition: CredalPartition, verdict: Verdict, columns: Sequence[Column]
 ) -> Iterator[SampleExplanation]:
-    """Why outliers belong to no cluster, those that are surest to belong to none first."""
+    """Yield explanations of outliers, in decreasing order of the mass of the empty set."""
     doubt = partition.doubt()
     outliers = np.flatnonzero(verdict.outlier)
-    for rows in _some(outliers[np.argsort(-partition.masses[outliers, 0], kind="stable")]):
-        far = np.array([column.unusual(rows) for column in columns]).reshape(len(columns), len(rows))
+    for rows in _blocks(outliers[np.argsort(-partition.masses[outliers, 0], kind="stable")]):
+        deviations = np.array([column.unusual(rows) for column in columns]).reshape(len(columns), len(rows))
         for k, row in enumerate(rows.tolist()):
-            unusual = tuple(columns[j].told_unusual(row) for j in _strongest(far[:, k], _UNUSUAL))
-            told = ("Fits no cluster.", *_told_unusual(unusual, bool(columns)), *_gaps(columns, row))
+            unusual = tuple(columns[j].compare_with_all(row) for j in _strongest(deviations[:, k], _MIN_DEVIATION))
+            sentences = (
+                "Fits no cluster.",
+                *_unusual_sentences(unusual, bool(columns)),
+                *_missing_sentences(columns, row),
+            )
             name = sample_name(partition, row)
-            yield SampleExplanation(name, row, (), float(doubt[row]), {"unusual": unusual}, told)
+            yield SampleExplanation(name, row, (), float(doubt[row]), {"unusual": unusual}, sentences)
 
 
 def sample_name(partition: CredalPartition, position: int) -> str:
-    """The name of a sample, or its number."""
+    """Return the name of a sample, or its number."""
     index = partition.sample_index
     return plain.one_line(position if index is None else index[position])
 
 
-def _some(rows: IntArray) -> Iterator[IntArray]:
-    """Samples in groups, because what all columns say of all samples is a lot."""
-    for start in range(0, len(rows), _ROWS_AT_A_TIME):
-        yield rows[start : start + _ROWS_AT_A_TIME]
+def _blocks(rows: IntArray) -> Iterator[IntArray]:
+    """Yield blocks of rows, which bound the memory for the scores of all columns."""
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        yield rows[start : start + _BLOCK_ROWS]
 
 
-def _strongest(values: FloatArray, least: float = _LEAST_EVIDENCE) -> list[int]:
-    order = np.argsort(-values, kind="stable")[:_MOST_REASONS]
-    return [int(k) for k in order if values[k] >= least]
+def _strongest(values: FloatArray, threshold: float = _MIN_EVIDENCE) -> list[int]:
+    order = np.argsort(-values, kind="stable")[:_MAX_REASONS]
+    return [int(k) for k in order if values[k] >= threshold]
 
 
-def _told(reasons: dict[str, tuple[str, ...]]) -> list[str]:
-    speaking = [f"For {name}: {plain.listed(told)}." for name, told in reasons.items() if told]
-    silent = [name for name, told in reasons.items() if not told]
-    if not speaking:
-        return ["No value speaks clearly for one of them."]
-    return speaking + ([f"No value speaks clearly for {plain.listed(silent, 'or')}."] if silent else [])
+def _evidence_sentences(reasons: dict[str, tuple[str, ...]]) -> list[str]:
+    sentences = [
+        f"For {name}: {plain.join_words(comparisons)}." for name, comparisons in reasons.items() if comparisons
+    ]
+    undecided = [name for name, comparisons in reasons.items() if not comparisons]
+    if not sentences:
+        return ["No value clearly favors one of them."]
+    return sentences + ([f"No value clearly favors {plain.join_words(undecided, 'or')}."] if undecided else [])
 
 
-def _told_unusual(unusual: Sequence[str], has_columns: bool) -> list[str]:
+def _unusual_sentences(unusual: Sequence[str], has_columns: bool) -> list[str]:
     if unusual:
-        return [f"Unusual: {plain.listed(unusual)}."]
-    return ["No single value is unusual, but they rarely go together."] if has_columns else []
+        return [f"Unusual: {plain.join_words(unusual)}."]
+    return ["No single value is unusual, but the combination is."] if has_columns else []
 
 
-def _gaps(columns: Sequence[Column], row: int) -> list[str]:
+def _missing_sentences(columns: Sequence[Column], row: int) -> list[str]:
     names = [column.name for column in columns if column.missing[row]]
-    more = [f"{len(names) - _MOST_GAPS} more"] if len(names) > _MOST_GAPS else []
-    return [f"Missing: {plain.listed(names[:_MOST_GAPS] + more)}."] if names else []
+    rest = [f"{len(names) - _MAX_MISSING} more"] if len(names) > _MAX_MISSING else []
+    return [f"Missing: {plain.join_words(names[:_MAX_MISSING] + rest)}."] if names else []

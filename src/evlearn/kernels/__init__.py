@@ -1,1 +1,1 @@
-"""Hot loops: arrays in, arrays out. Kernels validate nothing and draw no random numbers."""
+"""Compiled inner loops. They do not validate their arguments and do not draw random numbers."""

@@ -5,17 +5,17 @@ With :math:`y_j=Cm_j` the conflict of samples i and j is :math:`\kappa_{ij}=m_i^
 
 .. math:: J=\eta\sum_{(i,j)}(m_i^Ty_j-\delta_{ij})^2+\rho\sum_{\text{constraints}}m_i^TZm_j
 
-is a quadratic programme over the simplex (`simplex_qp`) with, up to the factor :math:`2\eta`,
+is a quadratic program over the simplex (`simplex_qp`) with, up to the factor :math:`2\eta`,
 
 .. math:: Q=\sum_jy_jy_j^T,\qquad u=-\sum_j\delta_{ij}y_j+\frac{\rho}{2\eta}\sum_{j}Zm_j .
 
 Shapes: M and Y are (n, f), C and Z are (f, f), delta is (n, n) or runs along the pairs of a graph in CSR form
-(indptr (n + 1), indices and delta of its length). All of M and Y change in place. A sweep returns the exact change of
-:math:`J/(2\eta)`, for every pair is in the problem of both of its rows.
+(indptr (n + 1), indices and delta of its length). M and Y are updated in place. A sweep returns the exact change of
+:math:`J/(2\eta)`, because each pair is part of the problems of both rows.
 
-There may be targets for several bilinear forms of two samples, instead of one for their conflict: then C is (k f, f),
-the forms one below the other, Y is (k n, f), the products of all samples with the first form, then with the next, and
-so on, delta is (n, k n), and partner j + n is sample j as the second form sees it.
+Instead of the conflict, there can be targets for k bilinear forms of 2 samples. Then C is (k f, f), the stacked forms; Y
+is (k n, f), the products of all samples with the first form, followed by those with the other forms; delta is (n, k n);
+and partner j + n is sample j in the second form.
 """
 
 from libc.stdlib cimport calloc, free, malloc
@@ -47,10 +47,10 @@ cdef struct Buffers:
     double* u
     double* m
     double* work
-    double* padded  # Q with padded rows, while it is summed
-    double* rows    # some partners, with padded rows
+    double* padded  # Q with padded rows, during summation
+    double* rows    # a block of partners, with padded rows
     int* places
-    double reached  # the objectives of rows, as each was left
+    double reached  # sum of the objectives of rows after their updates
 
 
 cdef int allocate(Buffers* buffers, int f) except -1:
@@ -78,7 +78,7 @@ cdef inline void gather(
     Buffers* buffers, const double[:, ::1] Y, const Py_ssize_t[::1] indptr, const int[::1] indices,
     const real[::1] delta, Py_ssize_t i, int f
 ) noexcept nogil:
-    """Pose the problem of row i: sums over its partners of y y' and of -delta y."""
+    """Set up the problem of row i: the sums of y y' and of -delta y over its partners."""
     cdef Py_ssize_t start = indptr[i], count = indptr[i + 1] - indptr[i]
     cdef int ld = evlearn_padded(f), a, b
     memset(buffers.padded, 0, ld * ld * sizeof(double))
@@ -132,7 +132,7 @@ cdef inline double update_row(
 ) noexcept nogil:
     """Solve the row problem in the buffers from m; store m and y = C m; return the change of the objective.
 
-    The products with the next form are stored `step` numbers behind those with the one before.
+    The products with consecutive forms are `step` numbers apart.
     """
     cdef int a, b, k
     cdef double before, after
@@ -147,7 +147,7 @@ cdef inline double update_row(
     buffers.reached += after
     for a in range(f):
         m[a] = buffers.m[a]
-    # Forms are symmetric, and few sets have mass: a sum of rows.
+    # Forms are symmetric and few sets have mass, so y is a sum of few rows.
     for k in range(n_forms):
         memset(y + k * step, 0, f * sizeof(double))
         for b in range(f):
@@ -166,7 +166,7 @@ def sweep_graph(
 ):
     """Update the rows in `order`, each against its partners in the graph.
 
-    If it is given, `reached` gets the sum of the objectives of rows, each when its row was updated.
+    If `reached` is not None, it receives the sum of the objectives of rows after their updates.
     """
     cdef:
         Py_ssize_t t, i
@@ -198,7 +198,7 @@ def gather_graph(
     const double[:, ::1] Y, const Py_ssize_t[::1] indptr, const int[::1] indices, const real[::1] delta,
     const int[::1] order,
 ):
-    """What `sweep_graph` cannot do without: gather the partners of every row and sum their products."""
+    """Gather the partners of each row and sum their products: the lower bound of the cost of `sweep_graph`."""
     cdef:
         Py_ssize_t t, i
         int f = <int>Y.shape[1]
@@ -218,7 +218,7 @@ def residuals_graph(
     const double[:, ::1] M, const double[:, ::1] Y, const Py_ssize_t[::1] indptr, const int[::1] indices,
     const real[::1] delta,
 ):
-    """The sum over the pairs of the graph, each direction counted, of the squared difference of conflict and delta."""
+    """Return the sum of squared differences of conflict and delta over the pairs of the graph, in both directions."""
     cdef:
         Py_ssize_t i, e, stop
         int f = <int>M.shape[1], a
@@ -244,9 +244,9 @@ def sweep_all_pairs(
     const unsigned char[::1] constraint_kinds, const double[:, :, ::1] Z, double constraint_weight,
     double[::1] reached=None,
 ):
-    """Update the rows in `order`, each against all others; targets of a sample with itself must be zero.
+    """Update the rows in `order`, each against all others; targets of a sample with itself must be 0.
 
-    If it is given, `reached` gets the sum of the objectives of rows, each when its row was updated.
+    If `reached` is not None, it receives the sum of the objectives of rows after their updates.
     """
     cdef:
         Py_ssize_t n = M.shape[0], t, i, j
@@ -261,7 +261,7 @@ def sweep_all_pairs(
         release(&buffers)
         raise MemoryError
     with nogil:
-        # The sum of y y' over all samples; kept by rank-one changes, and summed anew with every sweep.
+        # The sum of y y' over all samples: recomputed in each sweep, and updated by rank-one changes.
         memset(G, 0, f * f * sizeof(double))
         for j in range(n_forms * n):
             for a in range(f):
@@ -300,12 +300,12 @@ def sweep_products(
     const double[:, :, ::1] W, const int[:, ::1] blocks, const double[:, ::1] own,
     double[:, ::1] G, double[:, ::1] B, const int[::1] order,
 ):
-    """As `sweep_all_pairs`, with targets of form k that are products, a_i' W_k a_j, and no matrix of them.
+    """Update the rows as `sweep_all_pairs`, for targets of form k that are products a_i' W_k a_j.
 
-    The rows a_i are sparse: (indptr, places, values); `own` has the products of each with itself. Row r of W_k has
-    entries in columns blocks[r, 0] to blocks[r, 1] only, and these are the first in W[k, r]. G is the sum of y y' over all
-    samples and forms, and B that of (W_k a_j) y_kj', so that the linear term of row i is -a_i' B without what the sample
-    itself brings. Both change with the rows, in place.
+    The rows a_i are sparse: (indptr, places, values); `own` contains the products of each row with itself. Row r of
+    W_k has entries only in columns blocks[r, 0] to blocks[r, 1], which are the first ones in W[k, r]. G is the sum of y y' over all
+    samples and forms, and B that of (W_k a_j) y_kj', so that the linear term of row i is -a_i' B without the
+    contribution of sample i. Both are updated in place with the rows.
     """
     cdef:
         Py_ssize_t n = M.shape[0], t, i, e
@@ -364,7 +364,7 @@ def sweep_products(
 cdef inline void add_sample(
     Buffers* buffers, double* G, const double* Y, const int* itself, const double* own, int n_forms, int f, double sign
 ) noexcept nogil:
-    """Add the products of one sample to G, or subtract them; u becomes -(the sum of own times y)."""
+    """Add the products of one sample to G, or subtract them; set u to -(the sum of own times y)."""
     cdef int ld = evlearn_padded(f), a, b
     memset(buffers.padded, 0, ld * ld * sizeof(double))
     memset(buffers.u, 0, ld * sizeof(double))

@@ -1,6 +1,6 @@
 /* Gaussian components over tiles of samples: quadratic forms and scatter matrices.
  *
- * A tile holds the differences of EVLEARN_OBJECTS samples to a mean, feature by feature, so that loops run over
+ * A tile contains the differences of EVLEARN_SAMPLES samples from a mean, feature by feature, so that loops run over
  * samples. Compiled for two kinds of processor (processor.h).
  */
 #ifndef EVLEARN_GAUSSIAN_H
@@ -10,7 +10,7 @@
 
 #include "processor.h"
 
-#define EVLEARN_OBJECTS 64
+#define EVLEARN_SAMPLES 64
 
 #define EVLEARN_NAME(name) evlearn_plain_##name
 #define EVLEARN_TARGET
@@ -26,14 +26,14 @@
 #undef EVLEARN_TARGET
 #endif
 
-/* The differences of `count` samples to a mean; the tile is filled up with zeros. Xt is (d, stride). */
+/* The differences of `count` samples from a mean; the tile is padded with zeros. Xt is (d, stride). */
 static inline void evlearn_differences(double *tile, const double *Xt, ptrdiff_t stride, int count, const double *mean, int d)
 {
     for (int a = 0; a < d; a++) {
         const double *x = Xt + a * stride;
-        double *to = tile + (ptrdiff_t)a * EVLEARN_OBJECTS;
+        double *to = tile + (ptrdiff_t)a * EVLEARN_SAMPLES;
         for (int t = 0; t < count; t++) to[t] = x[t] - mean[a];
-        for (int t = count; t < EVLEARN_OBJECTS; t++) to[t] = 0;
+        for (int t = count; t < EVLEARN_SAMPLES; t++) to[t] = 0;
     }
 }
 

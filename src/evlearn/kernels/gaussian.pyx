@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
-"""The two halves of an iteration of EM, for several Gaussian mixtures of the same samples, and what components share.
+"""The steps of EM for several Gaussian mixtures of the same samples, and common parameters of components.
 
-Shapes: Xt is (d, n), the samples turned; shares are (r, c, n), for each run the probabilities of the components;
-weights are (r, n), or (1, n) if all runs have the same. Only the runs in `runs` are looked at.
+Shapes: Xt is (d, n), the transposed samples; shares are (r, c, n), for each run the probabilities of the components;
+weights are (r, n), or (1, n) if all runs have the same. Only the runs in `runs` are processed.
 """
 
 from libc.math cimport INFINITY, atan2, cos, exp, fabs, fmax, fmin, isfinite, log, pow, sin, sqrt
@@ -10,7 +10,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 cdef extern from "gaussian.h" nogil:
-    int EVLEARN_OBJECTS
+    int EVLEARN_SAMPLES
     void evlearn_differences(
         double* tile, const double* Xt, Py_ssize_t stride, int count, const double* mean, int d) noexcept
     void evlearn_squared_norms(double* norms, const double* tile, const double* triangle, int d) noexcept
@@ -27,17 +27,17 @@ def moments(
 ):
     """Fill in the counts (r, c), means (r, c, d) and scatter matrices (r, c, d, d) of the components."""
     cdef:
-        Py_ssize_t n = Xt.shape[1], blocks = (n + EVLEARN_OBJECTS - 1) // EVLEARN_OBJECTS, t, r, block, start, i
+        Py_ssize_t n = Xt.shape[1], blocks = (n + EVLEARN_SAMPLES - 1) // EVLEARN_SAMPLES, t, r, block, start, i
         int d = <int>Xt.shape[0], c = <int>shares.shape[1], k, a, b, count
         const double* share
         const double* weight
         const double* x
         double* w
-        double* tile = <double*>malloc((d + 1) * EVLEARN_OBJECTS * sizeof(double))
+        double* tile = <double*>malloc((d + 1) * EVLEARN_SAMPLES * sizeof(double))
         double total, value
     if tile == NULL:
         raise MemoryError
-    w = tile + d * EVLEARN_OBJECTS
+    w = tile + d * EVLEARN_SAMPLES
     with nogil:
         for t in range(runs.shape[0]):
             r = runs[t]
@@ -56,9 +56,9 @@ def moments(
                         value += share[i] * weight[i] * x[i]
                     means[r, k, a] = value / total
                 for block in range(blocks):
-                    start = block * EVLEARN_OBJECTS
-                    count = <int>min(n - start, EVLEARN_OBJECTS)
-                    memset(w, 0, EVLEARN_OBJECTS * sizeof(double))
+                    start = block * EVLEARN_SAMPLES
+                    count = <int>min(n - start, EVLEARN_SAMPLES)
+                    memset(w, 0, EVLEARN_SAMPLES * sizeof(double))
                     for i in range(count):
                         w[i] = share[start + i] * weight[start + i]
                     evlearn_differences(tile, &Xt[0, start], n, count, &means[r, k, 0], d)
@@ -72,9 +72,9 @@ def moments(
 cdef bint invert_factor(
     double* triangle, double* log_volume, const double* covariance, int d, const double* floor, double share
 ) noexcept nogil:
-    """The inverse of the Cholesky factor; False if what is left of a feature is rounding.
+    """Compute the inverse of the Cholesky factor; return False if a conditional variance is a rounding error.
 
-    That is a variance, given the features before, below `floor`, or below a `share` of the variance.
+    The threshold of the variance given the previous features is `floor`, or a `share` of the variance.
     """
     cdef int a, b, e
     cdef double value
@@ -91,7 +91,7 @@ cdef bint invert_factor(
             else:
                 triangle[a * d + a] = sqrt(value)
                 log_volume[0] += 0.5 * log(value)
-    for b in range(d):  # column by column, the factor makes room for its inverse
+    for b in range(d):  # the inverse replaces the factor column by column
         triangle[b * d + b] = 1.0 / triangle[b * d + b]
         for a in range(b + 1, d):
             value = 0.0
@@ -104,11 +104,11 @@ cdef bint invert_factor(
 cdef void share_far(
     const double* joint, const double* constants, int c, double reach, double* shares, Py_ssize_t stride, double* logs
 ) noexcept nogil:
-    """The probabilities and the log-density of one sample that is far from all components, from its log-densities."""
+    """Compute the probabilities and the log-density of one sample that is far from all components."""
     cdef double nearest = HUGE, largest = -HUGE, total = 0.0, value, square
     cdef int k
     for k in range(c):
-        value = joint[k * EVLEARN_OBJECTS]
+        value = joint[k * EVLEARN_SAMPLES]
         if not value > -HUGE:
             value = -HUGE
         largest = max(largest, value)
@@ -116,7 +116,7 @@ cdef void share_far(
         if square < nearest and isfinite(square):
             nearest = square
     for k in range(c):
-        value = joint[k * EVLEARN_OBJECTS]
+        value = joint[k * EVLEARN_SAMPLES]
         shares[k * stride] = exp(value - largest) if value > -HUGE else 0.0
         total += shares[k * stride]
     for k in range(c):
@@ -131,20 +131,20 @@ def expectations(
 ):
     """Fill in the probabilities of the components and the log-densities (r, n) of the samples.
 
-    Samples whose squared distance to all components, in their own units, is beyond `reach` get equal probabilities: the
-    mixture says nothing about them. Squared distances that are no numbers count as the largest.
+    Samples whose squared Mahalanobis distances to all components are beyond `reach` get equal probabilities. Squared
+    distances that are not finite count as the largest.
 
-    A run with a covariance matrix that is singular, in the sense of `floor` (d,) and `share`, is marked, and its
-    shares are left as they are.
+    Runs with a covariance matrix that is singular, in the sense of `floor` (d,) and `share`, are marked in `singular`,
+    and their shares do not change.
     """
     cdef:
-        Py_ssize_t n = Xt.shape[1], blocks = (n + EVLEARN_OBJECTS - 1) // EVLEARN_OBJECTS, t, r, block, start, i
+        Py_ssize_t n = Xt.shape[1], blocks = (n + EVLEARN_SAMPLES - 1) // EVLEARN_SAMPLES, t, r, block, start, i
         int d = <int>Xt.shape[0], c = <int>shares.shape[1], k, count
-        double* work = <double*>malloc((c * d * d + c + (d + c + 1) * EVLEARN_OBJECTS) * sizeof(double))
+        double* work = <double*>malloc((c * d * d + c + (d + c + 1) * EVLEARN_SAMPLES) * sizeof(double))
         double* triangles = work
         double* constants = triangles + c * d * d
         double* tile = constants + c
-        double* joint = tile + d * EVLEARN_OBJECTS
+        double* joint = tile + d * EVLEARN_SAMPLES
         double log_volume, largest, total, value, least
     if work == NULL:
         raise MemoryError
@@ -165,16 +165,16 @@ def expectations(
                 continue
             least = (least if isfinite(least) else 0.0) - 0.5 * reach
             for block in range(blocks):
-                start = block * EVLEARN_OBJECTS
-                count = <int>min(n - start, EVLEARN_OBJECTS)
+                start = block * EVLEARN_SAMPLES
+                count = <int>min(n - start, EVLEARN_SAMPLES)
                 for k in range(c):
                     evlearn_differences(tile, &Xt[0, start], n, count, &means[r, k, 0], d)
-                    evlearn_squared_norms(joint + k * EVLEARN_OBJECTS, tile, triangles + k * d * d, d)
+                    evlearn_squared_norms(joint + k * EVLEARN_SAMPLES, tile, triangles + k * d * d, d)
                 for i in range(count):
                     largest = constants[0] - 0.5 * joint[i]
                     for k in range(c):
-                        value = constants[k] - 0.5 * joint[k * EVLEARN_OBJECTS + i]
-                        joint[k * EVLEARN_OBJECTS + i] = value
+                        value = constants[k] - 0.5 * joint[k * EVLEARN_SAMPLES + i]
+                        joint[k * EVLEARN_SAMPLES + i] = value
                         if value > largest:
                             largest = value
                     if not largest >= least:
@@ -182,22 +182,22 @@ def expectations(
                         continue
                     total = 0.0
                     for k in range(c):
-                        value = exp(joint[k * EVLEARN_OBJECTS + i] - largest)
-                        joint[k * EVLEARN_OBJECTS + i] = value
+                        value = exp(joint[k * EVLEARN_SAMPLES + i] - largest)
+                        joint[k * EVLEARN_SAMPLES + i] = value
                         total += value
                     for k in range(c):
-                        shares[r, k, start + i] = joint[k * EVLEARN_OBJECTS + i] / total
+                        shares[r, k, start + i] = joint[k * EVLEARN_SAMPLES + i] / total
                     logs[r, start + i] = largest + log(total)
     free(work)
 
 
 def turn_axes(double[:, :, ::1] axes, double[:, :, :, ::1] seen, double[:, ::1] weights, double share, int most):
-    """Turn the axes (r, d, d) that components have in common, as columns, so that volumes fall.
+    """Rotate the common axes (r, d, d) of components, given as columns, to smaller volumes.
 
-    Each pair of axes in turn goes to where the sum over components of weight times log-volume is least, by turns with
-    the precisions of the components along the two: for given ones that is an eigenvector of a matrix of order two.
-    Scatter matrices as the axes see them, `seen` (r, c, d, d), follow. Weights (r, c) are multiplied by as much as the
-    volumes to the power of `share`. Numbers that are not finite turn nothing.
+    Each pair of axes is rotated to minimize the sum over components of weight times log-volume, alternately with the
+    precisions of the components along both axes. For fixed precisions, the solution is an eigenvector of a matrix of
+    order 2. The scatter matrices in the coordinates of the axes, `seen` (r, c, d, d), are updated. The weights (r, c)
+    are multiplied by the ratio of the volumes to the power of `share`. Values that are not finite cause no rotation.
     """
     cdef:
         Py_ssize_t r
@@ -227,7 +227,7 @@ def turn_axes(double[:, :, ::1] axes, double[:, :, :, ::1] seen, double[:, ::1] 
 
 
 cdef inline void turn(double* one, double* other, int step, int d, double cosine, double sine) noexcept nogil:
-    """Turn two rows (step 1) or two columns (step d) of a matrix."""
+    """Rotate 2 rows (step 1) or 2 columns (step d) of a matrix."""
     cdef int a
     cdef double first, second
     for a in range(d):
@@ -239,10 +239,10 @@ cdef inline void turn(double* one, double* other, int step, int d, double cosine
 def settle_volumes(
     double[:, :, ::1] spreads, double[:, ::1] counts, double[:, ::1] volumes, double[:, ::1] shape, int most, double tol
 ):
-    """Find, by turns, volumes (r, c) of components and the shape (r, d) that they have in common.
+    """Find volumes (r, c) of components and their common shape (r, d) by alternate updates.
 
-    From spreads (r, c, d) along their axes and from volumes to begin with, which are replaced. A run ends when its
-    volumes change by less than `tol` of the least, or after `most` turns more than one.
+    Spreads (r, c, d) are along the axes of components. `volumes` contains the starts, which are replaced. A run stops
+    when its volumes change by less than `tol` times the smallest volume, or after `most` + 1 iterations.
     """
     cdef:
         Py_ssize_t r
@@ -269,5 +269,5 @@ def settle_volumes(
                     change = fmax(change, fabs(volume - volumes[r, k]))
                     least = fmin(least, volume)
                     volumes[r, k] = volume
-                if not change > tol * least:  # nor if one is not a number
+                if not change > tol * least:  # also stops at NaN
                     break

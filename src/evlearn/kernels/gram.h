@@ -1,8 +1,8 @@
 /* Sums of outer products of gathered rows: the inner loop of a sweep.
  *
- * Partners are copied, some at a time, into a small buffer whose rows are padded to a multiple of eight doubles, so
- * that sums stay in registers and loops run over whole vectors. Only the blocks on and below the diagonal are summed.
- * Compiled for two kinds of processor (processor.h).
+ * Blocks of partners are copied to a small buffer whose rows are padded to a multiple of 8 doubles, so that sums stay
+ * in registers and loops run over whole vectors. Only the blocks on and below the diagonal are summed. Compiled for 2
+ * instruction sets (processor.h).
  */
 #ifndef EVLEARN_GRAM_H
 #define EVLEARN_GRAM_H
@@ -14,7 +14,7 @@
 
 #define EVLEARN_PREFETCH(p) __builtin_prefetch(p)
 #define EVLEARN_AHEAD 12
-#define EVLEARN_ROWS 32 /* copied at a time */
+#define EVLEARN_ROWS 32 /* rows per block */
 
 static inline int evlearn_padded(int f) { return (f + 7) / 8 * 8; }
 

@@ -1,7 +1,7 @@
-/* The functions of gram.h for one kind of processor: EVLEARN_NAME and EVLEARN_TARGET say which. */
+/* The functions of gram.h for one instruction set, EVLEARN_NAME and EVLEARN_TARGET. */
 
-/* Some lines of Q (ld by ld), from A on, and eight of its columns, from B on, += the outer products of the rows: sums stay
- * in registers while all rows pass by. As one more line, if it is wanted, u -= the sum of delta times row. */
+/* Add the outer products of the rows to `lines` rows of Q (ld by ld), starting at A, and 8 of its columns, starting at B.
+ * The sums stay in registers. If with_u is set, also u -= the sum of delta times row. */
 EVLEARN_TARGET EVLEARN_INLINE void EVLEARN_NAME(add_block)(
     double *Q, double *u, const double *rows, const double *delta, int count, int ld, int A, int lines, int B,
     int with_u)
@@ -29,7 +29,7 @@ EVLEARN_TARGET EVLEARN_INLINE void EVLEARN_NAME(add_block)(
     }
 }
 
-/* Q on and below the diagonal, and u: four lines at a time, and u with the lines that are left, so that it costs little. */
+/* Q on and below the diagonal, and u: blocks of 4 rows; u is updated together with the remaining rows, at little cost. */
 EVLEARN_TARGET EVLEARN_INLINE void EVLEARN_NAME(add_rows)(
     double *Q, double *u, const double *rows, const double *delta, int count, int f, int ld)
 {

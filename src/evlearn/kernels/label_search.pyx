@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
-r"""Labels that agree with those of neighbours: the search of EK-NNclus, and the evidence that labels give.
+r"""Label search of EK-NNclus by votes of neighbors, and the evidence from labels.
 
-A graph is in CSR form: object i has the neighbours ``indices[indptr[i]:indptr[i + 1]]`` with the `weights` at the same
-places, none of them negative. Labels are numbers from 0, and change in place.
+A graph is in CSR form: sample i has the neighbors ``indices[indptr[i]:indptr[i + 1]]`` with the `weights` at the same
+positions, which are nonnegative. Labels are numbers from 0, and are updated in place.
 """
 
 from libc.stdlib cimport calloc, free, malloc
@@ -11,7 +11,7 @@ cdef extern from "gram.h" nogil:
     void EVLEARN_PREFETCH(const void* address) noexcept
 
 cdef enum:
-    LINE = 8  # numbers of 8 bytes that memory hands over at a time
+    LINE = 8  # numbers of 8 bytes per cache line
 
 ctypedef fused real:
     float
@@ -21,7 +21,7 @@ ctypedef fused place:
     int
     long long
 
-#: A label is better if it has more votes than by rounding, so that equal ones do not take turns.
+#: Factor of votes by which a label must be better, so that rounding errors do not cause cycles.
 cdef double BETTER = 1 + 1e-12
 
 
@@ -29,7 +29,7 @@ def sweep(
     int[::1] labels, const place[::1] indptr, const place[::1] indices, const real[::1] weights, const int[::1] order,
     Py_ssize_t n_labels,
 ):
-    """Give the samples in `order` the label with the most votes; return how many changed, and what they gained."""
+    """Assign the label with the most votes to the samples in `order`; return the number of changes, and the gain."""
     cdef:
         Py_ssize_t t, i, e, changed = 0
         int label, best, n_seen, k
@@ -73,7 +73,7 @@ def sweep(
 cdef inline void fetch(
     const place[::1] indptr, const place[::1] indices, const real[::1] weights, Py_ssize_t i
 ) noexcept nogil:
-    """Ask for the row of a sample that is visited soon."""
+    """Prefetch the row of a sample that is processed soon."""
     cdef Py_ssize_t e = indptr[i]
     while e < indptr[i + 1]:
         EVLEARN_PREFETCH(&indices[e])
@@ -91,7 +91,7 @@ cdef Py_ssize_t longest(const place[::1] indptr) noexcept:
 def agreement(
     const int[::1] labels, const place[::1] indptr, const place[::1] indices, const real[::1] weights
 ):
-    """The sum of the weights of neighbours that have the same label."""
+    """Return the sum of the weights of neighbors with the same label."""
     cdef:
         Py_ssize_t i, e
         double total = 0.0, row
@@ -108,7 +108,7 @@ def add_evidence(
     const int[::1] labels, const place[::1] indptr, const place[::1] indices, const real[::1] weights,
     double[:, :] evidence,
 ):
-    """Add the weights of each sample's neighbours to `evidence` (samples, labels), in the column of their label."""
+    """Add the weights of each sample's neighbors to `evidence` (samples, labels), in the column of their label."""
     cdef Py_ssize_t i, e
     with nogil:
         for i in range(indptr.shape[0] - 1):
@@ -120,7 +120,7 @@ def gather(
     const int[::1] labels, const place[::1] indptr, const place[::1] indices, const real[::1] weights,
     const int[::1] order,
 ):
-    """What `sweep` cannot do without: look at the label and the weight of every neighbour."""
+    """Read the label and the weight of each neighbor: the lower bound of the cost of `sweep`."""
     cdef:
         Py_ssize_t t, e
         double total = 0.0

@@ -1,13 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
-r"""The squared error of the evidential k-nearest-neighbour rule with crisp labels, and its gradient.
+r"""The squared error of the evidential k-nearest-neighbor rule with crisp labels, and its gradient.
 
-A neighbour of class k at distance d supports it by :math:`s=\alpha e^{-\gamma_k^2d^2}`. With
-:math:`w_k=-\sum\log(1-s)` over the neighbours of the class and :math:`Z=\sum_ke^{w_k}-(c-1)`, what is said of a class is
+A neighbor of class k at distance d supports it by :math:`s=\alpha e^{-\gamma_k^2d^2}`. With
+:math:`w_k=-\sum\log(1-s)` over the neighbors of the class and :math:`Z=\sum_ke^{w_k}-(c-1)`, the output for a class is
 :math:`o_k=(e^{w_k}-1+\lambda)/Z`, and the error of a sample :math:`\frac12\sum_k(o_k-t_k)^2`.
 
-A neighbour that counts more than once is as many neighbours, and a sample that counts more than once as many errors.
+Counts of neighbors and importances of samples are weights, equivalent to repetition.
 
-Shapes: classes and squares (n, K), gamma (c,), targets (n, c), counts (n, K) or (0, 0) for once each, importance (n,) or
+Shapes: classes and squares (n, K), gamma (c,), targets (n, c), counts (n, K) or (0, 0) for ones, importance (n,) or
 (0,), gradient (c,), work (4, c).
 """
 
@@ -28,7 +28,7 @@ def loss(
     double[::1] gradient,
     double[:, ::1] work,
 ):
-    """The sum of the errors of all samples; their slopes are added to `gradient`. The caller checks shapes."""
+    """Return the sum of the errors of all samples; add its gradient to `gradient`. The caller checks shapes."""
     cdef double value
     with nogil:
         value = _loss(classes, squares, gamma, alpha, share, targets, counts, importance, gradient, work)
@@ -61,7 +61,7 @@ cdef double _loss(
                 continue
             slopes[k] -= slope
             products[k] *= 1 - support
-            if products[k] < SMALL:  # one logarithm for many neighbours
+            if products[k] < SMALL:  # one logarithm for many neighbors
                 weights[k] -= log(products[k])
                 products[k] = 1
         strongest = 0

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
-r"""The k nearest neighbours of rows in a balanced tree of boxes, exactly, by direct differences.
+r"""The exact k nearest neighbors of rows in a balanced tree of boxes, by direct differences.
 
-Shapes, for a tree of L leaves (a power of two) and d features, padded to w, a multiple of four: lower and upper (2 L, w), points (L, d, LEAF) with
-infinity where a leaf has fewer, numbers (L, LEAF) with the largest integer there, smallest (2 L,). Rows that ask are in
-such a tree too. The outputs indices and squares (n, k) are sorted by squared distance, then by number.
+Shapes for a tree of L leaves (a power of 2) and d features, padded to w, a multiple of 4: lower and upper (2 L, w);
+points (L, d, LEAF), padded with infinity; numbers (L, LEAF), padded with the largest integer; smallest (2 L,). Query rows
+are also in such a tree. The outputs indices and squares (n, k) are sorted by squared distance, then by index.
 """
 
 cdef extern from "neighbors.h" nogil:
@@ -41,7 +41,7 @@ cdef evlearn_tree describe(
 
 
 def nearest(tree, asking, int first, int stop, bint others, int[:, ::1] indices, double[:, ::1] squares):
-    """Fill the outputs for the leaves `first` to `stop` of the tree that asks; `others`: a row is not its own neighbour.
+    """Fill the outputs for the leaves `first` to `stop` of the query tree; `others` excludes a row from its neighbors.
 
     Trees are tuples (lower, upper, points, numbers, smallest). The caller checks shapes.
     """

@@ -1,4 +1,4 @@
-/* One instruction set's share of neighbors.h. */
+/* The functions of neighbors.h for one instruction set. */
 
 /* The squared distance between two boxes. */
 EVLEARN_TARGET static inline double EVLEARN_NAME(apart)(const double *lower, const double *upper, const double *other_lower,
@@ -8,13 +8,13 @@ EVLEARN_TARGET static inline double EVLEARN_NAME(apart)(const double *lower, con
     for (int j = 0; j < width; j += 4) {
         evlearn_four below = *(const evlearn_four *)(lower + j) - *(const evlearn_four *)(other_upper + j);
         evlearn_four above = *(const evlearn_four *)(other_lower + j) - *(const evlearn_four *)(upper + j);
-        evlearn_four gap = EVLEARN_POSITIVE(below) + EVLEARN_POSITIVE(above); /* one of them is zero */
+        evlearn_four gap = EVLEARN_POSITIVE(below) + EVLEARN_POSITIVE(above); /* at least one term is 0 */
         sums += gap * gap;
     }
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/* The squared distances of some rows to a box. */
+/* The squared distances of the rows of a leaf to a box. */
 EVLEARN_TARGET static inline void EVLEARN_NAME(gaps)(const double *lower, const double *upper, const double *rows, int d,
                                                      double *sums)
 {
@@ -58,7 +58,7 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(scan)(const double *points, const
     }
 }
 
-/* Rows that walk together, with the largest distance and number that each, and any, still keeps. */
+/* Rows that are processed together, with the largest distance and index in the results of each row, and of all rows. */
 typedef struct {
     int n, others, k;
     const double *rows;
@@ -84,7 +84,7 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(begin)(EVLEARN_NAME(company) *who
     who->last = INT_MAX;
 }
 
-/* Whether nothing at this distance, or beyond, can be among the nearest. */
+/* True if no point at this distance or farther can be among the nearest. */
 EVLEARN_TARGET static inline int EVLEARN_NAME(useless)(double gap, int smallest, double far, int last)
 {
     return gap * EVLEARN_SURE > far || (far == 0 && smallest > last);

@@ -1,8 +1,8 @@
-/* Which processor this is, and what the compiler must know.
+/* Selection of the instruction set.
  *
- * Loops over rows are compiled for any processor and, on x86-64, for those with AVX2 and FMA as well; the processor
- * decides at run time which of them is called. The two add in another order and differ in the last digits. With the
- * environment variable EVLEARN_PROCESSOR=baseline the first is called everywhere.
+ * Loops over rows are compiled for any processor and, on x86-64, also for AVX2 and FMA; the version is selected at run
+ * time. Their order of summation differs, so results can differ in the last digits. The environment variable
+ * EVLEARN_PROCESSOR=baseline selects the first version on all processors.
  */
 #ifndef EVLEARN_PROCESSOR_H
 #define EVLEARN_PROCESSOR_H
@@ -13,7 +13,7 @@
 
 #define EVLEARN_INLINE static inline __attribute__((always_inline))
 
-/* Four doubles, in whatever registers the processor has. */
+/* 4 doubles, in any registers of the processor. */
 typedef double evlearn_four __attribute__((vector_size(32), aligned(8), may_alias));
 
 #if defined(__x86_64__)
@@ -23,8 +23,8 @@ typedef double evlearn_four __attribute__((vector_size(32), aligned(8), may_alia
 
 #define EVLEARN_AVX2 __attribute__((target("avx2,fma")))
 
-/* The processor has AVX2 and FMA, and the system keeps the wide registers. Not __builtin_cpu_supports, which clang-cl
- * cannot link. */
+/* Return 1 if the processor has AVX2 and FMA, and the system saves the wide registers. Without __builtin_cpu_supports,
+ * which clang-cl cannot link. */
 static inline int evlearn_ask_processor(void)
 {
     unsigned a, b, c, d, kept, high;
@@ -35,7 +35,7 @@ static inline int evlearn_ask_processor(void)
     return (kept & 6) == 6 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
 }
 
-/* Asked once; threads that ask at the same time get the same answer. */
+/* Detected once; concurrent calls get the same result. */
 static inline int evlearn_has_avx2(void)
 {
     static int known; /* 1: no, 2: yes */

@@ -1,8 +1,7 @@
 /* Costs, masses and additive statistics of a block of rows: the inner loop of the prototype methods.
  *
- * Rows pass in tiles. A tile is turned so that a loop runs over rows, which the compiler makes vectors of; everything
- * of a tile stays in the first cache. Compiled for single and double precision, and for two kinds of processor
- * (processor.h).
+ * Rows are processed in tiles. A tile is transposed so that loops run over rows, which the compiler vectorizes; its data
+ * stay in the L1 cache. Compiled for single and double precision, and for 2 instruction sets (processor.h).
  */
 #ifndef EVLEARN_PROTOTYPES_H
 #define EVLEARN_PROTOTYPES_H
@@ -16,29 +15,29 @@
 #define EVLEARN_TILE 64
 #define EVLEARN_RARE __attribute__((noinline))
 
-/* What does not change from block to block. Sets are the nonempty ones; c clusters, f sets. */
+/* Parameters that are the same for all blocks. Sets are the nonempty ones; c clusters, f sets. */
 typedef struct {
     int d, c, f;
-    const int *begin;   /* f + 1: where the members of a set begin in `members` */
+    const int *begin;   /* f + 1: start of the members of each set in `members` */
     const int *members; /* the clusters of each set */
-    const int *first;   /* c + 1: where the sets of a cluster begin in `sets` */
+    const int *first;   /* c + 1: start of the sets of each cluster in `sets` */
     const int *sets;    /* the sets that contain each cluster */
     double power, beta; /* power = 1 / (beta - 1) */
-    int whole;          /* the power, if that is a whole number above 1, and else 0 */
-    /* The rule for outliers; `reaches` is NULL if there is none. */
+    int whole;          /* the power if it is an integer above 1, else 0 */
+    /* The outlier rule; `reaches` is NULL if there is none. */
     const double *reaches;      /* c: inverse squared reaches of the clusters */
-    int n_pairs;                /* segments between two prototypes */
+    int n_pairs;                /* segments between 2 prototypes */
     const int *pairs;           /* n_pairs by 2: their ends */
     const double *lengths;      /* their squared lengths */
     const double *pair_reaches; /* their inverse squared reaches */
-    double steepness;           /* the exponent of a squared ratio of distance and reach */
+    double steepness;           /* exponent of the squared ratio of distance and reach */
 } evlearn_family;
 
 #define EVLEARN_PASTE_(a, b, c) evlearn_##a##_##b##_##c
 #define EVLEARN_PASTE(a, b, c) EVLEARN_PASTE_(a, b, c)
 #define EVLEARN_NAME(name) EVLEARN_PASTE(EVLEARN_ISA, REAL, name)
 
-/* Numbers of two vectors, by their places. GCC has the name that Clang uses since version 12 only. */
+/* Shuffle of 2 vectors. GCC supports the name of Clang since version 12. */
 #if defined(__clang__) || __GNUC__ >= 12
 #define EVLEARN_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -70,17 +69,17 @@ typedef int evlearn_places_of_float __attribute__((vector_size(4 * sizeof(float)
 #endif
 
 static inline void evlearn_pass_double(
-    const evlearn_family *family, const double *X, ptrdiff_t n, const double *weights, const double *centre, double scale,
+    const evlearn_family *family, const double *X, ptrdiff_t n, const double *weights, const double *center, double scale,
     const double *V, const double *p, const double *q, double empty, double *work, double *out, double *w, double *B, double *cost)
 {
-    EVLEARN_CALL(double_pass, family, X, n, weights, centre, scale, V, p, q, empty, work, out, w, B, cost);
+    EVLEARN_CALL(double_pass, family, X, n, weights, center, scale, V, p, q, empty, work, out, w, B, cost);
 }
 
 static inline void evlearn_pass_float(
-    const evlearn_family *family, const float *X, ptrdiff_t n, const float *weights, const float *centre, float scale,
+    const evlearn_family *family, const float *X, ptrdiff_t n, const float *weights, const float *center, float scale,
     const float *V, const float *p, const float *q, float empty, float *work, float *out, double *w, double *B, double *cost)
 {
-    EVLEARN_CALL(float_pass, family, X, n, weights, centre, scale, V, p, q, empty, work, out, w, B, cost);
+    EVLEARN_CALL(float_pass, family, X, n, weights, center, scale, V, p, q, empty, work, out, w, B, cost);
 }
 
 static inline void evlearn_known_double(

@@ -5,12 +5,12 @@ The cost of a nonempty set :math:`A_j` of clusters at a row x is
 
 .. math:: s_j(x)=p_j\sum_{k\in A_j}\|x-v_k\|^2-q_j ,
 
-which is the squared distance to a barycentre of prototypes (ECM) or its mean with those to the prototypes (CCM); that of
-the empty set is a constant. The masses that minimise :math:`\sum_jm_j^\beta s_j` are proportional to
+which is the squared distance to a barycenter of prototypes (ECM), or its mean with the squared distances to the
+prototypes (CCM). The cost of the empty set is a constant. The masses that minimize :math:`\sum_jm_j^\beta s_j` are proportional to
 :math:`s_j^{-1/(\beta-1)}`.
 
 Shapes: X (n, d), V (c, d), p and q (f,) over the nonempty sets, whose members are in CSR form (begin, members), as are the
-sets of each cluster (first, sets). Prototypes are in coordinates ``(x - centre) * scale``. Masses are (n, f + 1) with the
+sets of each cluster (first, sets). Prototypes are in coordinates ``(x - center) * scale``. Masses are (n, f + 1) with the
 empty set first. Sums are in double precision.
 """
 
@@ -38,11 +38,11 @@ cdef extern from "prototypes.h" nogil:
         const double* pair_reaches
         double steepness
     void evlearn_pass_double(
-        const evlearn_family* family, const double* X, Py_ssize_t n, const double* weights, const double* centre,
+        const evlearn_family* family, const double* X, Py_ssize_t n, const double* weights, const double* center,
         double scale, const double* V, const double* p, const double* q, double empty, double* work, double* out,
         double* w, double* B, double* cost) noexcept
     void evlearn_pass_float(
-        const evlearn_family* family, const float* X, Py_ssize_t n, const float* weights, const float* centre,
+        const evlearn_family* family, const float* X, Py_ssize_t n, const float* weights, const float* center,
         float scale, const float* V, const float* p, const float* q, float empty, float* work, float* out,
         double* w, double* B, double* cost) noexcept
     void evlearn_known_double(
@@ -61,7 +61,7 @@ ctypedef fused real:
 
 
 def uses_avx2():
-    """Whether the loops for AVX2 are called, here and in the other kernels."""
+    """Return True if the AVX2 versions of the kernels are used."""
     return bool(evlearn_has_avx2())
 
 
@@ -78,7 +78,7 @@ cdef evlearn_family describe(
     family.sets = &sets[0]
     family.beta = beta
     family.power = 1 / (beta - 1)
-    # Exactly 1 has a way of its own; a power that is whole but for rounding is meant to be whole.
+    # A power of 1 has its own code path. A power that is an integer up to rounding is treated as an integer.
     cdef double nearest = round(family.power)
     whole = 2 <= nearest <= MOST_SQUARED and fabs(family.power - nearest) < 1e-9 * nearest
     family.whole = <int>nearest if whole else 0
@@ -91,11 +91,11 @@ cdef int set_rule(
     evlearn_family* family, const double[::1] reaches, const int[:, ::1] pairs, const double[::1] lengths,
     const double[::1] pair_reaches, double steepness
 ) except -1:
-    """Set the rule for outliers, if there are reaches."""
+    """Set the outlier rule, if there are reaches."""
     if reaches is None:
         return 0
     if reaches.shape[0] != family.c or not lengths.shape[0] == pair_reaches.shape[0] == pairs.shape[0]:
-        raise ValueError("a reach is needed for each cluster, and a length and a reach for each pair")
+        raise ValueError("reaches must have a value for each cluster, and lengths and pair_reaches a value for each pair")
     family.reaches = &reaches[0]
     family.steepness = steepness
     family.n_pairs = <int>pairs.shape[0]
@@ -107,7 +107,7 @@ cdef int set_rule(
 
 
 def collect(
-    const real[:, ::1] X, weights, const real[::1] centre, double scale, const real[:, ::1] V, const real[::1] p,
+    const real[:, ::1] X, weights, const real[::1] center, double scale, const real[:, ::1] V, const real[::1] p,
     const real[::1] q, double empty, double beta, const int[::1] begin, const int[::1] members, const int[::1] first,
     const int[::1] sets, double[::1] w, double[:, ::1] B
 ):
@@ -124,21 +124,21 @@ def collect(
     if X.shape[0] > 0:
         with nogil:
             if real is float:
-                evlearn_pass_float(&family, &X[0, 0], X.shape[0], weight, &centre[0], <float>scale, &V[0, 0], &p[0],
+                evlearn_pass_float(&family, &X[0, 0], X.shape[0], weight, &center[0], <float>scale, &V[0, 0], &p[0],
                                    &q[0], <float>empty, &work[0], NULL, &w[0], &B[0, 0], &cost)
             else:
-                evlearn_pass_double(&family, &X[0, 0], X.shape[0], weight, &centre[0], scale, &V[0, 0], &p[0],
+                evlearn_pass_double(&family, &X[0, 0], X.shape[0], weight, &center[0], scale, &V[0, 0], &p[0],
                                     &q[0], empty, &work[0], NULL, &w[0], &B[0, 0], &cost)
     return cost
 
 
 def assign(
-    const real[:, ::1] X, const real[::1] centre, double scale, const real[:, ::1] V, const real[::1] p,
+    const real[:, ::1] X, const real[::1] center, double scale, const real[:, ::1] V, const real[::1] p,
     const real[::1] q, double empty, double beta, const int[::1] begin, const int[::1] members, const int[::1] first,
     const int[::1] sets, real[:, ::1] out, const double[::1] reaches=None, const int[:, ::1] pairs=None,
     const double[::1] lengths=None, const double[::1] pair_reaches=None, double steepness=0.0
 ):
-    """Write the masses of the rows to out (n, f + 1); with `reaches`, those of the empty set by the outlier rule."""
+    """Write the masses of the rows to out (n, f + 1); with `reaches`, the outlier rule sets the mass of the empty set."""
     cdef evlearn_family family = describe(X.shape[1], begin, members, first, sets, beta)
     set_rule(&family, reaches, pairs, lengths, pair_reaches, steepness)
     cdef real[::1] work = np.empty(EVLEARN_TILE * (family.d + 2 * family.c + family.f + 2), np.asarray(X).dtype)
@@ -146,10 +146,10 @@ def assign(
         return
     with nogil:
         if real is float:
-            evlearn_pass_float(&family, &X[0, 0], X.shape[0], NULL, &centre[0], <float>scale, &V[0, 0], &p[0],
+            evlearn_pass_float(&family, &X[0, 0], X.shape[0], NULL, &center[0], <float>scale, &V[0, 0], &p[0],
                                &q[0], <float>empty, &work[0], &out[0, 0], NULL, NULL, NULL)
         else:
-            evlearn_pass_double(&family, &X[0, 0], X.shape[0], NULL, &centre[0], scale, &V[0, 0], &p[0],
+            evlearn_pass_double(&family, &X[0, 0], X.shape[0], NULL, &center[0], scale, &V[0, 0], &p[0],
                                 &q[0], empty, &work[0], &out[0, 0], NULL, NULL, NULL)
 
 
@@ -157,7 +157,7 @@ def collect_known(
     real[:, ::1] squares, weights, const real[::1] p, const real[::1] q, double empty, double beta,
     const int[::1] begin, const int[::1] members, const int[::1] first, const int[::1] sets, double[::1] w
 ):
-    """As `collect`, of squared distances (c, n), which become the factors of rows in the sums by cluster."""
+    """Run `collect` on squared distances (c, n), which are replaced by the factors of rows in the sums of clusters."""
     cdef evlearn_family family = describe(0, begin, members, first, sets, beta)
     cdef real[::1] work = np.empty(EVLEARN_TILE * (2 * family.c + family.f + 2), np.asarray(squares).dtype)
     cdef const real[::1] given = None
@@ -184,7 +184,7 @@ def assign_known(
     const double[::1] reaches=None, const int[:, ::1] pairs=None, const double[::1] lengths=None,
     const double[::1] pair_reaches=None, double steepness=0.0
 ):
-    """As `assign`, of squared distances (c, n)."""
+    """Run `assign` on squared distances (c, n)."""
     cdef evlearn_family family = describe(0, begin, members, first, sets, beta)
     set_rule(&family, reaches, pairs, lengths, pair_reaches, steepness)
     cdef real[::1] work = np.empty(EVLEARN_TILE * (2 * family.c + family.f + 2), np.asarray(squares).dtype)

@@ -1,4 +1,4 @@
-/* The functions of prototypes.h for one precision and one kind of processor: REAL and EVLEARN_TARGET say which. */
+/* The functions of prototypes.h for one precision, REAL, and one instruction set, EVLEARN_TARGET. */
 
 typedef REAL EVLEARN_NAME(vec) __attribute__((vector_size(32), aligned(sizeof(REAL)), may_alias));
 typedef REAL EVLEARN_NAME(four) __attribute__((vector_size(4 * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
@@ -7,7 +7,7 @@ typedef REAL EVLEARN_NAME(four) __attribute__((vector_size(4 * sizeof(REAL)), al
 #define LANES ((int)(32 / sizeof(REAL)))
 #define TILE EVLEARN_TILE
 #define IS_SINGLE (sizeof(REAL) == sizeof(float))
-/* What counts as zero: small enough to take all mass, large enough to divide by. */
+/* Zero threshold: small enough to attract all mass, large enough as a divisor. */
 #define REAL_ZERO ((REAL)(IS_SINGLE ? 1e-30 : 1e-200))
 /* The largest cost: its inverse is still a normal number. */
 #define REAL_TINY ((REAL)(IS_SINGLE ? 1e-35 : 1e-290))
@@ -22,17 +22,16 @@ EVLEARN_TARGET static inline double EVLEARN_NAME(lanes)(VEC v)
     return sum;
 }
 
-/* The rows of a tile, centred, scaled and turned, four by four numbers at a time; rows that are missing at the end are
- * put on the centre. */
+/* The rows of a tile, centered, scaled and transposed in blocks of 4 by 4; missing rows at the end are set to the center. */
 EVLEARN_TARGET static inline void EVLEARN_NAME(turn)(
-    REAL *restrict Xt, const REAL *restrict X, int rows, int d, const REAL *restrict centre, REAL scale)
+    REAL *restrict Xt, const REAL *restrict X, int rows, int d, const REAL *restrict center, REAL scale)
 {
     const int whole = rows / 4 * 4;
     for (int t = 0; t < whole; t += 4) {
         const REAL *x = X + (ptrdiff_t)t * d;
         int a = 0;
         for (; a + 3 < d; a += 4) {
-            const FOUR c = *(const FOUR *)(centre + a);
+            const FOUR c = *(const FOUR *)(center + a);
             const FOUR r0 = (*(const FOUR *)(x + a) - c) * scale, r1 = (*(const FOUR *)(x + a + d) - c) * scale;
             const FOUR r2 = (*(const FOUR *)(x + a + 2 * d) - c) * scale;
             const FOUR r3 = (*(const FOUR *)(x + a + 3 * d) - c) * scale;
@@ -45,14 +44,14 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(turn)(
             *(FOUR *)(to + 3 * TILE) = EVLEARN_SHUFFLE(o0, o1, 2, 3, 6, 7);
         }
         for (; a < d; a++)
-            for (int l = 0; l < 4; l++) Xt[a * TILE + t + l] = (x[a + l * d] - centre[a]) * scale;
+            for (int l = 0; l < 4; l++) Xt[a * TILE + t + l] = (x[a + l * d] - center[a]) * scale;
     }
     for (int a = 0; a < d; a++)
         for (int t = whole; t < TILE; t++)
-            Xt[a * TILE + t] = t < rows ? (X[(ptrdiff_t)t * d + a] - centre[a]) * scale : 0;
+            Xt[a * TILE + t] = t < rows ? (X[(ptrdiff_t)t * d + a] - center[a]) * scale : 0;
 }
 
-/* Squared distances to the prototypes, from differences: no large numbers are subtracted from each other. */
+/* Squared distances to the prototypes, from differences to avoid cancellation. */
 EVLEARN_TARGET static inline void EVLEARN_NAME(distances)(
     REAL *restrict D, const REAL *restrict Xt, const REAL *restrict V, int c, int d)
 {
@@ -77,8 +76,8 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(distances)(
     }
 }
 
-/* The cost of each set, p * (sum of the squared distances to its members) - q, which is zero where it is lost in
- * rounding; samples on a barycentre share their mass among all sets of cost zero. */
+/* The cost of each set, p * (sum of the squared distances to its members) - q, or the zero threshold
+ * if it is a rounding error; samples on a barycenter share their mass among all sets without cost. */
 EVLEARN_TARGET static inline void EVLEARN_NAME(costs)(
     REAL *restrict R, const REAL *restrict D, REAL *restrict sum, const evlearn_family *family, const REAL *p, const REAL *q)
 {
@@ -105,8 +104,8 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(costs)(
     }
 }
 
-/* From costs to masses, in place, the empty set apart; `best` receives the cost of each row at its masses. First for
- * beta = 2, where masses are inverse costs, and then for any beta. */
+/* Convert costs to masses, in place; `none` receives the masses of the empty set, `best` the cost of each row at its
+ * masses. This version is for beta = 2, where masses are proportional to inverse costs; the next one for any beta. */
 EVLEARN_TARGET static inline void EVLEARN_NAME(masses_squared)(
     REAL *restrict R, REAL *restrict none, REAL *restrict best, int f, REAL empty)
 {
@@ -158,15 +157,15 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(masses_any)(
     }
 }
 
-/* The same for whole powers, by squaring, which makes vectors where a power does not. With `raised`, R and `none` receive
- * the masses to the power beta = 1 + 1 / power but for a factor of each row, which `factor` receives: as the cost of a set
- * times its mass to the power beta - 1 is the same for all sets, that is one more product. */
+/* The same for integer powers, by repeated squaring, which is vectorized. With `raised`, R and `none` receive the masses to
+ * the power beta = 1 + 1 / power up to a factor for each row, which is written to `factor`. This needs only one additional
+ * product, because the cost of a set times its mass to the power beta - 1 is the same for all sets. */
 EVLEARN_TARGET static inline void EVLEARN_NAME(whole_power)(
     REAL *restrict r, REAL *restrict total, REAL floor, int power, int raised)
 {
     REAL x[TILE], y[TILE];
     for (int t = 0; t < TILE; t++) {
-        r[t] = r[t] > floor ? r[t] : 0; /* its power would be too small for an ordinary number */
+        r[t] = r[t] > floor ? r[t] : 0; /* its power would be subnormal */
         x[t] = r[t];
         y[t] = power & 1 ? r[t] : 1;
     }
@@ -217,7 +216,7 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(masses_whole)(
     }
 }
 
-/* Powers of the masses of a row of R, weighted, in place; returns their sum. With beta = 1 they are powers already. */
+/* Powers of the masses of a row of R, weighted, in place; returns their sum. With beta = 1, they already are powers. */
 EVLEARN_TARGET static inline double EVLEARN_NAME(raise)(REAL *restrict r, const REAL *restrict weight, double beta)
 {
     if (beta == 1)
@@ -247,7 +246,7 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(shares)(
     }
 }
 
-/* B (c by d) += U X, two clusters and four features at a time. */
+/* B (c by d) += U X, in blocks of 2 clusters and 4 features. */
 EVLEARN_TARGET static inline void EVLEARN_NAME(sums)(
     double *restrict B, const REAL *restrict U, const REAL *restrict Xt, int c, int d)
 {
@@ -274,7 +273,7 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(sums)(
     }
 }
 
-/* The squared distance to the first prototype up to which no cost of a set exceeds REAL_HUGE. */
+/* The squared distance to the first prototype up to which the cost of no set exceeds REAL_HUGE. */
 EVLEARN_TARGET EVLEARN_RARE static REAL EVLEARN_NAME(reach)(const evlearn_family *family, const REAL *V, const REAL *p)
 {
     double dearest = 1, apart = 0;
@@ -291,7 +290,7 @@ EVLEARN_TARGET EVLEARN_RARE static REAL EVLEARN_NAME(reach)(const evlearn_family
     return (REAL)((double)REAL_HUGE / dearest / 2 - apart);
 }
 
-/* Whether a row of a tile is farther than that, or not at any distance that is a number. */
+/* True if the distance of a row of a tile is larger than `reach` or NaN. */
 EVLEARN_TARGET static inline int EVLEARN_NAME(is_far)(const REAL *restrict D, REAL reach)
 {
     const VEC bound = reach - (VEC){0};
@@ -302,8 +301,8 @@ EVLEARN_TARGET static inline int EVLEARN_NAME(is_far)(const REAL *restrict D, RE
     return !all;
 }
 
-/* Rows of a tile that are farther than that are put on the centre, and marked, and distances are those from there.
- * Out of the way, as what follows: there are hardly ever any, and the others should not pay for them. */
+/* Move rows beyond `reach` to the center, mark them, and set their distances accordingly. Not inlined, like the next
+ * function, because such rows are rare and should not slow down the others. */
 EVLEARN_TARGET EVLEARN_RARE static void EVLEARN_NAME(mark_far)(
     unsigned char *far, REAL *Xt, REAL *D, const REAL *V, int c, int d, REAL reach)
 {
@@ -319,8 +318,9 @@ EVLEARN_TARGET EVLEARN_RARE static void EVLEARN_NAME(mark_far)(
     }
 }
 
-/* The masses of rows without end: all on the empty set. If that costs without end too, what the others tend to, whose
- * costs grow like those of their factors; such rows have no cost, and no say in where prototypes are. */
+/* Set the masses of far rows: all mass is on the empty set. If its cost is infinite, too, they are the limits of the masses
+ * of the other sets, whose costs are proportional to their factors; such rows have no cost and do not influence the
+ * prototypes. */
 EVLEARN_TARGET EVLEARN_RARE static void EVLEARN_NAME(settle_far)(
     REAL *restrict R, REAL *restrict none, REAL *restrict best, const unsigned char *far, const evlearn_family *family,
     const REAL *p, REAL empty)
@@ -344,7 +344,7 @@ EVLEARN_TARGET EVLEARN_RARE static void EVLEARN_NAME(settle_far)(
     }
 }
 
-/* From the costs of a tile to its masses; for sums, masses may come raised to the power beta but for a `factor`. */
+/* Convert the costs of a tile to masses; for sums, masses can be raised to the power beta up to a `factor`. */
 EVLEARN_TARGET static inline void EVLEARN_NAME(masses)(
     REAL *restrict R, REAL *restrict none, REAL *restrict best, REAL *restrict factor, const evlearn_family *family,
     REAL empty, int for_sums)
@@ -357,7 +357,7 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(masses)(
         EVLEARN_NAME(masses_any)(R, none, best, family->f, empty, family->power);
 }
 
-/* The masses of the rows of a tile on the empty set by the rule for outliers. */
+/* The masses of the empty set for the rows of a tile by the outlier rule. */
 EVLEARN_TARGET static inline void EVLEARN_NAME(scores)(
     REAL *restrict score, const REAL *restrict D, const evlearn_family *family)
 {
@@ -381,7 +381,7 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(scores)(
         score[t] = score[t] > 0 ? (REAL)(1 / (1 + pow((double)score[t], -family->steepness))) : 0;
 }
 
-/* Masses of nonempty sets, which sum to one, with the scores as those of the empty set. */
+/* Scale the masses of nonempty sets, which sum to 1, and set the mass of the empty set to the scores. */
 EVLEARN_TARGET static inline void EVLEARN_NAME(apply_scores)(
     REAL *restrict R, REAL *restrict none, const REAL *restrict score, int f)
 {
@@ -392,7 +392,7 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(apply_scores)(
     }
 }
 
-/* The masses of the rows of a tile, turned, to `out` (f + 1 numbers for each). */
+/* Write the transposed masses of a tile to `out` (f + 1 numbers for each row). */
 EVLEARN_TARGET static inline void EVLEARN_NAME(write)(REAL *out, const REAL *R, const REAL *none, int rows, int f)
 {
     for (int t = 0; t < rows; t++) {
@@ -402,7 +402,7 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(write)(REAL *out, const REAL *R, 
     }
 }
 
-/* Powers of the masses of a tile, weighted, in place, added to w; and for each cluster those of its sets, in U. */
+/* Replace the masses of a tile by weighted powers, add their sums to w, and write the sums for each cluster to U. */
 EVLEARN_TARGET static inline void EVLEARN_NAME(add_powers)(
     REAL *restrict U, REAL *restrict R, REAL *restrict none, const REAL *weight, const evlearn_family *family,
     const REAL *p, double *w)
@@ -416,7 +416,7 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(add_powers)(
 /* One pass over n rows. Either `out` (n by f + 1, the empty set first) receives the masses, or w (f + 1), B (c by d)
  * and cost receive the sums. `work` has TILE * (d + 2 c + f) + 2 * TILE entries. */
 EVLEARN_TARGET static void EVLEARN_NAME(pass)(
-    const evlearn_family *family, const REAL *X, ptrdiff_t n, const REAL *weights, const REAL *centre, REAL scale,
+    const evlearn_family *family, const REAL *X, ptrdiff_t n, const REAL *weights, const REAL *center, REAL scale,
     const REAL *V, const REAL *p, const REAL *q, REAL empty, REAL *work, REAL *out, double *w, double *B, double *cost)
 {
     const int d = family->d, c = family->c, f = family->f;
@@ -427,7 +427,7 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass)(
     const REAL reach = EVLEARN_NAME(reach)(family, V, p);
     for (ptrdiff_t start = 0; start < n; start += TILE) {
         const int rows = n - start < TILE ? (int)(n - start) : TILE;
-        EVLEARN_NAME(turn)(Xt, X + start * d, rows, d, centre, scale);
+        EVLEARN_NAME(turn)(Xt, X + start * d, rows, d, center, scale);
         EVLEARN_NAME(distances)(D, Xt, V, c, d);
         const int beyond = EVLEARN_NAME(is_far)(D, reach);
         if (rule) EVLEARN_NAME(scores)(score, D, family);
@@ -448,15 +448,15 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass)(
         if (beyond)
             for (int t = 0; t < TILE; t++) weight[t] = far[t] && !(empty <= REAL_HUGE) ? 0 : weight[t];
         for (int t = 0; t < TILE; t++) *cost += (double)best[t] * weight[t];
-        if (family->whole) /* a row far away has all its mass in one place, and powers of that are the same */
+        if (family->whole) /* a far row has all its mass on one set, and powers do not change it */
             for (int t = 0; t < TILE; t++) weight[t] *= beyond && far[t] ? 1 : factor[t];
         EVLEARN_NAME(add_powers)(U, R, none, weight, family, p, w);
         EVLEARN_NAME(sums)(B, U, Xt, c, d);
     }
 }
 
-/* The same where squared distances are known: `squares` (c by n), none of them beyond reach. Either `out` receives the
- * masses, or w and cost the sums and, in the place of the distances, `squares` the factors of rows in sums by cluster.
+/* The same for given squared distances: `squares` (c by n), none of them beyond reach. Either `out` receives the masses,
+ * or w and cost receive the sums, and `squares` receives the factors of rows in the sums of clusters.
  * `work` has TILE * (2 c + f) + 2 * TILE entries. */
 EVLEARN_TARGET static void EVLEARN_NAME(pass_known)(
     const evlearn_family *family, REAL *squares, ptrdiff_t n, const REAL *weights, const REAL *p, const REAL *q,

@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
-"""The probabilities that two samples belong to the same cluster, under many mixtures at once."""
+"""Probabilities that 2 samples belong to the same cluster, under several mixtures."""
 
 
 def same_cluster(
     const float[:, :, ::1] left, const float[:, :, ::1] right,
     const Py_ssize_t[::1] first, const Py_ssize_t[::1] second, float[:, ::1] out,
 ):
-    """For each pair and mixture b: the sum over clusters k of left[first, k, b] * right[second, k, b]."""
+    """Compute, for each pair and mixture b, the sum over clusters k of left[first, k, b] * right[second, k, b]."""
     cdef:
         Py_ssize_t p, b, n_mixtures = left.shape[2]
         int k, c = <int>left.shape[1]

@@ -1,24 +1,24 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
-r"""Exact minimisation of a convex quadratic over the simplex, warm started, for millions of small problems.
+r"""Exact minimization of a convex quadratic over the simplex, with warm starts, for millions of small problems.
 
 .. math:: \min_m\ \tfrac12m^TQm+u^Tm\quad\text{subject to}\quad \mathbf 1^Tm=1,\ m\ge0
 
 with Q symmetric and positive semidefinite (f by f) and u of length f. A primal active-set method: on the support P
-of m, solve for the minimiser on the face; where it leaves the simplex, stop at the boundary and drop what became
-zero; where it stays inside, add the set with the most negative reduced gradient, or stop.
+of m, solve for the minimizer on the face. If it is outside the simplex, stop at the boundary and remove the zero from P;
+otherwise add the set with the most negative reduced gradient, or stop.
 
-The certificate: with g = Qm + u and nu = m'g, no g_q is below nu by more than 1e-12 times the size of the problem, so
-the objective is within that of its minimum. A singular Q is normal (duplicate samples, sets that nobody uses). Along
-a direction without curvature either the slope is zero, and the direction is left out, or the minimum lies on the
-boundary, and one goes there.
+Stopping criterion: with g = Qm + u and nu = m'g, no g_q is below nu by more than 1e-12 times the size of the problem,
+which also bounds the distance of the objective to its minimum. Q is often singular (duplicate samples, unused sets).
+Along a direction without curvature, either the slope is 0 and the direction is ignored, or the minimum is on the
+boundary, which is the next point.
 """
 
 from libc.math cimport fabs, fmax
 from libc.stdlib cimport free, malloc
 
-cdef double SMALLEST = 1e-12   # masses below this do not belong to the support of a start
+cdef double SMALLEST = 1e-12   # masses below this are not in the support of a start
 cdef double GAP = 1e-12        # of the reduced gradient, relative to the problem
-cdef double FLAT = 1e-12       # curvature, relative to the diagonal, that counts as none
+cdef double FLAT = 1e-12       # largest curvature, relative to the diagonal, that counts as 0
 
 
 cdef Py_ssize_t work_size(int f) noexcept nogil:
@@ -28,9 +28,9 @@ cdef Py_ssize_t work_size(int f) noexcept nogil:
 cdef int solve_simplex_qp(
     const double* Q, const double* u, double* m, int f, double* work, int* places
 ) noexcept nogil:
-    """Minimise from the start m, in place. Returns the number of face problems solved, negative at the cap.
+    """Minimize from the start m, in place. Return the number of solved face problems, negative at the limit.
 
-    `work` holds work_size(f) doubles and `places` 2 f ints.
+    `work` has work_size(f) doubles and `places` 2 f ints.
     """
     cdef:
         double* L = work
@@ -54,7 +54,7 @@ cdef int solve_simplex_qp(
             total += m[i]
         else:
             m[i] = 0.0
-    # The minimum has few sets as a rule: from a crowded start it is nearer to begin at the best corner.
+    # The minimum usually has few sets, so the best corner is a better start than a point with many sets.
     if p == 0 or (f > 8 and 2 * p > f):
         for i in range(f):
             m[i] = 0.0
@@ -71,7 +71,7 @@ cdef int solve_simplex_qp(
 
     while rounds < cap:
         rounds += 1
-        # Gradient at m, for all sets: P is small, and all of it is needed to know when to stop.
+        # Gradient at m for all sets: P is small, and the stopping criterion needs the full gradient.
         for i in range(f):
             value = u[i]
             for a in range(p):
@@ -79,7 +79,7 @@ cdef int solve_simplex_qp(
             g[i] = value
 
         if p > 1:
-            # The largest mass is the one expressed by the others.
+            # The largest mass is eliminated by the constraint.
             r_place = 0
             for a in range(1, p):
                 if m[P[a]] > m[P[r_place]]:
@@ -93,7 +93,7 @@ cdef int solve_simplex_qp(
                 i = P[a]
                 diagonal = Q[i * f + i] - 2.0 * Q[i * f + r] + Q[r * f + r]
                 pivot = diagonal
-                # Row of the Cholesky factor of the reduced Hessian, against the places kept so far.
+                # Row of the Cholesky factor of the reduced Hessian, against the columns kept so far.
                 for b in range(k):
                     j = P[kept[b]]
                     value = Q[i * f + j] - Q[i * f + r] - Q[r * f + j] + Q[r * f + r]
@@ -108,7 +108,7 @@ cdef int solve_simplex_qp(
                     kept[k] = a
                     k += 1
                     continue
-                # No curvature along z: one step of i against the places kept, by back substitution.
+                # No curvature along z, a unit step of i against the kept columns, by back substitution.
                 slope = g[i] - g[r]
                 total = 1.0
                 for b in range(k - 1, -1, -1):
@@ -120,7 +120,7 @@ cdef int solve_simplex_qp(
                     total += fabs(z[b])
                 if fabs(slope) <= GAP * scale * (1.0 + total):
                     continue
-                # Downhill to the boundary, or to the bottom if there is a trace of curvature.
+                # Descend to the boundary, or to the minimum if there is a little curvature.
                 value = 1.0 if slope < 0.0 else -1.0
                 for b in range(p):
                     step[b] = 0.0
@@ -189,7 +189,7 @@ cdef int solve_simplex_qp(
                     value += Q[i * f + P[a]] * m[P[a]]
                 g[i] = value
 
-        # Minimum on this face. Is there a set that would lower it?
+        # Minimum on this face: look for a set that would lower it.
         nu = 0.0
         total = 0.0
         for a in range(p):
@@ -200,7 +200,7 @@ cdef int solve_simplex_qp(
         best = -1
         for i in range(f):
             if g[i] < lowest:
-                # Members of the face have the gradient nu, up to rounding.
+                # Members of the face have the gradient nu, up to rounding errors.
                 for a in range(p):
                     if P[a] == i:
                         break
@@ -231,7 +231,7 @@ def solve_many(const double[:, :, ::1] Q, const double[:, ::1] u, double[:, ::1]
     Returns
     -------
     int
-        How many problems were cut off before they reached the certificate.
+        Number of problems that did not meet the stopping criterion.
     """
     cdef:
         Py_ssize_t n = u.shape[0], row
@@ -241,7 +241,7 @@ def solve_many(const double[:, :, ::1] Q, const double[:, ::1] u, double[:, ::1]
         double* work
         int* places
     if m.shape[0] != n or m.shape[1] != f or Q.shape[1] != f or Q.shape[2] != f or Q.shape[0] not in (1, n):
-        raise ValueError("Q, u and m do not fit together.")
+        raise ValueError("Q, u and m must have compatible shapes.")
     work = <double*>malloc(work_size(f) * sizeof(double))
     places = <int*>malloc(2 * f * sizeof(int))
     if work == NULL or places == NULL:

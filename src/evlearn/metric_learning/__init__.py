@@ -1,9 +1,7 @@
-"""Features in which distances mean what is known about some samples: learned from constraints or from labels."""
+"""Features whose distances reflect prior knowledge about some samples, learned from constraints or labels."""
 
 from evlearn.metric_learning.fda import FDA
-from evlearn.metric_learning.kernel_fda import KernelFDA
-from evlearn.metric_learning.kernel_pcca import KernelPCCA
 from evlearn.metric_learning.local_fda import LocalFDA
 from evlearn.metric_learning.pcca import PCCA
 
-__all__ = ["FDA", "PCCA", "KernelFDA", "KernelPCCA", "LocalFDA"]
+__all__ = ["FDA", "PCCA", "LocalFDA"]

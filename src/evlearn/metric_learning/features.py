@@ -1,4 +1,4 @@
-"""What the transformers share: features that are linear in attributes, or in values of a kernel."""
+"""Base classes of the transformers: features that are linear in the original ones, or in values of a kernel."""
 
 from typing import Any
 
@@ -9,24 +9,26 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted
 
 from evlearn.utils.callbacks import CallbackSupportMixin
-from evlearn.utils.progress import Steps
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, IntArray
-from evlearn.utils.validation import check_choice, check_integer, check_range, check_real, refuse_remote
+from evlearn.utils.validation import check_choice, check_no_extreme_rows, check_range, check_real
 
-#: The kernels that `pairwise_kernels` knows and that take any numbers, and "precomputed".
+#: Kernels of `pairwise_kernels` that accept all numbers, and "precomputed".
 KERNELS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed")
-#: The kernels that depend on differences of samples alone.
+#: Default values of `kernel_params`.
+KERNEL_PARAMS = {"degree": 3.0, "coef0": 1.0}
+#: Attributes of transformers that were fitted with a kernel. Without one, they have `components_`.
+KERNEL_ATTRIBUTES = ("dual_coef_", "support_", "intercept_", "_support_rows", "_intercept")
 _TRANSLATION_INVARIANT = ("rbf", "laplacian")
 
 
 class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
-    """Base class: features are products of attributes with `components_`."""
+    """Base class: features are products of the original features with `components_`."""
 
     components_: FloatArray
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """The features of samples, new or old.
+        """Compute the features of samples.
 
         Parameters
         ----------
@@ -43,36 +45,37 @@ class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         check_range("X", data, fitting=False)
         return np.asarray(data @ self.components_.T)
 
-    def _read(self, X: Any) -> FloatArray:
+    def _read_data(self, X: Any) -> FloatArray:
         data = read_numbers(self, X, reset=True, dtype=np.float64).data
         check_range("X", data, fitting=True)
-        refuse_remote("X", data)
+        check_no_extreme_rows("X", data)
         return data
 
     def __sklearn_is_fitted__(self) -> bool:
-        # Not n_features_in_, which is set before anything is learned.
+        # n_features_in_ is set before the fit is complete.
         return "components_" in self.__dict__
 
     def __sklearn_tags__(self) -> Any:
-        return _with_required_y(super().__sklearn_tags__())
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
 
     @property
     def _n_features_out(self) -> int:
         return len(self.components_)
 
 
-class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
-    """Base class: features are products of kernel values with `dual_coef_`."""
+class LinearOrKernelFeatures(LinearFeatures):
+    """Base class: linear features if `kernel` is None, else products of kernel values with `dual_coef_`."""
 
     kernel: Any
     gamma: float | None
-    degree: float
-    coef0: float
+    kernel_params: dict[str, float] | None
     dual_coef_: FloatArray
     support_: IntArray
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """The features of samples, new or old.
+        """Compute the features of samples.
 
         Parameters
         ----------
@@ -86,6 +89,8 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             Their features; Euclidean distances between these are the learned distances.
         """
         check_is_fitted(self)
+        if self._is_linear():
+            return super().transform(X)
         data = read_numbers(self, X, reset=False, dtype=np.float64).data
         if self._is_precomputed():
             values = data[:, self.support_]
@@ -95,54 +100,69 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         return np.asarray(values @ self.dual_coef_.T + self._intercept)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "dual_coef_" in self.__dict__
+        return self._is_linear() or "dual_coef_" in self.__dict__
 
     def __sklearn_tags__(self) -> Any:
-        tags = _with_required_y(super().__sklearn_tags__())
+        tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed()
         return tags
 
     @property
     def _n_features_out(self) -> int:
-        return len(self.dual_coef_)
+        return len(self.components_ if self._is_linear() else self.dual_coef_)
+
+    def _is_linear(self) -> bool:
+        """Return True if the features are fitted and linear."""
+        return "components_" in self.__dict__
 
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _check_kernel(self) -> None:
-        if not callable(self.kernel):
+        if self.kernel is not None and not callable(self.kernel):
             check_choice("kernel", self.kernel, KERNELS)
         if self.gamma is not None:
             check_real("gamma", self.gamma, 0, open_low=True)
-        check_real("degree", self.degree, 0, open_low=True)
-        check_real("coef0", self.coef0, float("-inf"))
+        if self.kernel_params is not None and not isinstance(self.kernel_params, dict):
+            raise ValueError(
+                f"kernel_params must be None or a dict with 'degree' or 'coef0', got {self.kernel_params!r}."
+            )
+        parameters = self._all_kernel_params()
+        unknown = [name for name in parameters if name not in KERNEL_PARAMS]
+        if unknown:
+            raise ValueError(f"kernel_params must contain only 'degree' and 'coef0', got {unknown[0]!r}.")
+        check_real("kernel_params['degree']", parameters["degree"], 0, open_low=True)
+        check_real("kernel_params['coef0']", parameters["coef0"], float("-inf"))
 
-    def _read(self, X: Any) -> FloatArray:
+    def _all_kernel_params(self) -> dict[str, float]:
+        return KERNEL_PARAMS | (self.kernel_params or {})
+
+    def _read_data(self, X: Any) -> FloatArray:
+        if not self._is_precomputed():
+            return super()._read_data(X)
         data = read_numbers(self, X, reset=True, dtype=np.float64).data
         check_range("X", data, fitting=True)
-        if not self._is_precomputed():
-            refuse_remote("X", data)
-        if self._is_precomputed() and data.shape[0] != data.shape[1]:
+        if data.shape[0] != data.shape[1]:
             raise ValueError(f"X must be square when kernel='precomputed', got shape {data.shape}.")
         return data
 
-    def _kernel_among(self, data: FloatArray, objects: IntArray) -> FloatArray:
-        """The values of the kernel between some samples of the fit, as a symmetric matrix."""
+    def _kernel_among(self, data: FloatArray, samples: IntArray) -> FloatArray:
+        """Return the values of the kernel between samples of the fit as a symmetric matrix."""
         if self._is_precomputed():
-            values = data[np.ix_(objects, objects)]
+            values = data[np.ix_(samples, samples)]
         else:
-            values = self._kernel_values(data[objects], data[objects])
+            values = self._kernel_values(data[samples], data[samples])
         if not np.isfinite(values).all():
             raise ValueError(
-                f"kernel={self.kernel!r} gives values that are not finite; scale X, or choose another."
+                f"kernel={self.kernel!r} gives values that are not finite; scale X, or choose another kernel."
             )
         return np.asarray(values + values.T) / 2
 
     def _kernel_values(self, samples: FloatArray, support: FloatArray) -> FloatArray:
         """Return the values of the kernel between samples and samples of the fit."""
-        parameters = (
-            {} if callable(self.kernel) else {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        )
+        parameters: dict[str, Any] = {}
+        if not callable(self.kernel):
+            parameters = {"gamma": self.gamma, **self._all_kernel_params()}
         if isinstance(self.kernel, str) and self.kernel in _TRANSLATION_INVARIANT:
             # Differences by products lose digits far from the origin, and not the same ones in every batch.
             center = support.mean(axis=0)
@@ -150,41 +170,18 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         values = pairwise_kernels(samples, support, metric=self.kernel, filter_params=True, **parameters)
         return np.asarray(values)
 
-    def _publish(self, data: FloatArray, objects: IntArray, dual_coef: FloatArray, intercept: Any = 0.0) -> None:
-        self.support_ = objects
-        self._support_rows = data[:0] if self._is_precomputed() else data[objects]
+    def _set_linear(self, components: FloatArray) -> None:
+        """Set the attributes of linear features, and remove those of an earlier fit with a kernel."""
+        for name in KERNEL_ATTRIBUTES:
+            self.__dict__.pop(name, None)
+        self.components_ = components
+
+    def _set_kernel(
+        self, data: FloatArray, samples: IntArray, dual_coef: FloatArray, intercept: Any = 0.0
+    ) -> None:
+        """Set the attributes of kernel features, and remove those of an earlier fit without a kernel."""
+        self.__dict__.pop("components_", None)
+        self.support_ = samples
+        self._support_rows = data[:0] if self._is_precomputed() else data[samples]
         self._intercept = intercept
         self.dual_coef_ = dual_coef
-
-
-class LearnsFromPairs:
-    """What PCCA and its kernel version share: parameters, and the account of a fit."""
-
-    n_components: int
-    beta: float
-    n_init: int
-    max_iter: int
-    tol: float
-    verbose: int
-
-    def _check_pair_parameters(self) -> None:
-        check_integer("n_components", self.n_components, 1)
-        check_real("beta", self.beta, 0, open_low=True)
-        check_integer("n_init", self.n_init, 1)
-        check_integer("max_iter", self.max_iter, 1)
-        check_real("tol", self.tol, 0)
-
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "beta": float(self.beta),
-            "n_components": self.n_components,
-            "n_init": self.n_init,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-            "report": Steps(self.max_iter, self.n_init),
-        }
-
-
-def _with_required_y(tags: Any) -> Any:
-    tags.target_tags.required = True
-    return tags

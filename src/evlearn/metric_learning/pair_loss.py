@@ -1,4 +1,4 @@
-"""What PCCA minimises: must-links should be shorter than one, and cannot-links longer."""
+"""Loss function of PCCA, and its minimization: must-links should be shorter than 1, and cannot-links longer."""
 
 from dataclasses import dataclass
 
@@ -10,18 +10,22 @@ from scipy.special import expit
 from evlearn.constraints import PairwiseConstraints
 from evlearn.metric_learning.directions import span
 from evlearn.utils.convergence import Report, Trace, best_of
-from evlearn.utils.lbfgs import lower_by_lbfgs
+from evlearn.utils.lbfgs import minimize_lbfgs
 from evlearn.utils.typing import FloatArray, IntArray
 
-_START = 1e-3
+#: Root mean square of the lengths of pairs at a start.
+_START_LENGTH = 1e-3
+#: Share of a random start in the first start.
 _NOISE = 1e-2
-_GRADIENT = 1e-10
+#: Tolerance of the gradient per pair.
+_GRADIENT_TOL = 1e-10
+#: Relative bound of rounding errors.
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
 class PairLoss:
-    """The loss of a linear map of samples, given constraints on pairs of them."""
+    """Loss of a linear map of samples with pairwise constraints."""
 
     coordinates: FloatArray
     differences: csr_array
@@ -30,7 +34,7 @@ class PairLoss:
 
     @classmethod
     def of(cls, coordinates: FloatArray, constraints: PairwiseConstraints, beta: float) -> "PairLoss":
-        """The loss of samples with these coordinates."""
+        """Create the loss of samples with these coordinates."""
         pairs = np.vstack([constraints.must_link, constraints.cannot_link])
         rows = np.repeat(np.arange(len(pairs)), 2)
         values = np.tile([1.0, -1.0], len(pairs))
@@ -39,14 +43,14 @@ class PairLoss:
         return cls(coordinates, differences, signs, beta)
 
     def evaluate(self, components: FloatArray) -> tuple[float, FloatArray]:
-        """The loss and its gradient.
+        """Compute the loss and its gradient.
 
         Returns
         -------
         loss : float
-            The loss.
+            Value of the loss.
         gradient : ndarray of shape (n_components, n_coordinates)
-            Its derivatives.
+            Partial derivatives.
         """
         gaps = self.differences @ (self.coordinates @ components.T)
         excess = self.beta * self.signs * ((gaps**2).sum(axis=1) - 1)
@@ -55,31 +59,33 @@ class PairLoss:
         return float(loss), 2 * (self.differences.T @ pulls).T @ self.coordinates
 
     def random_start(self, n_components: int, random: np.random.RandomState) -> FloatArray:
-        """A small random map; zero would be a stationary point."""
+        """Return a small random map, because zero is a stationary point."""
         mixture = random.standard_normal((n_components, len(self.signs)))
-        return self._small((self.differences.T @ mixture.T).T @ self.coordinates)
+        return self._shrink((self.differences.T @ mixture.T).T @ self.coordinates)
 
     def steepest_start(self, n_components: int) -> FloatArray:
-        """A small map in the directions in which the loss falls fastest from zero.
+        """Return a small map in the directions in which the loss decreases fastest from zero.
 
-        A descent in tiny steps from a tiny random map turns into these before anything else happens.
+        A descent in tiny steps from a tiny random map would first turn into these directions.
         """
         pulls = self.signs * expit(-self.beta * self.signs)
         weights = self.differences.T @ (dia_array((pulls[None], [0]), shape=2 * pulls.shape) @ self.differences)
         n_coordinates = self.coordinates.shape[1]
-        n_found = min(n_components, n_coordinates)
+        n_directions = min(n_components, n_coordinates)
         start = np.zeros((n_components, n_coordinates))
-        if n_found > 0:
+        if n_directions > 0:
             slopes = self.coordinates.T @ (weights @ self.coordinates)
-            start[:n_found] = eigh(slopes, subset_by_index=[0, n_found - 1])[1].T
-        return self._small(start)
+            start[:n_directions] = eigh(slopes, subset_by_index=[0, n_directions - 1])[1].T
+        return self._shrink(start)
 
-    def _small(self, components: FloatArray) -> FloatArray:
+    def _shrink(self, components: FloatArray) -> FloatArray:
         lengths = np.sqrt(((self.differences @ (self.coordinates @ components.T)) ** 2).mean(axis=0))
-        # Shorter than that is rounding, of a direction in which no pair differs; it would be blown up.
+        # Lengths below this bound are rounding errors in a direction in which no pair differs, and not scaled up.
         noise = _ROUNDING * np.abs(self.coordinates).max(initial=0) * np.linalg.norm(components, axis=1)
-        known = lengths > noise
-        return np.asarray(_START * components * (known / np.where(known, lengths, 1))[:, None])
+        is_significant = lengths > noise
+        return np.asarray(
+            _START_LENGTH * components * (is_significant / np.where(is_significant, lengths, 1))[:, None]
+        )
 
 
 def lower_pair_loss(
@@ -90,17 +96,17 @@ def lower_pair_loss(
     max_iter: int,
     report: Report | None = None,
 ) -> Trace[FloatArray]:
-    """Minimise the loss by L-BFGS."""
+    """Minimize the loss by L-BFGS."""
 
     def evaluate(values: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = loss.evaluate(values.reshape(start.shape))
         return value, gradient.ravel()
 
-    gradient_tol = _GRADIENT * len(loss.signs)
-    trace = lower_by_lbfgs(
+    gradient_tol = _GRADIENT_TOL * len(loss.signs)
+    trace = minimize_lbfgs(
         evaluate, start.ravel(), tol=tol, max_iter=max_iter, gradient_tol=gradient_tol, report=report
     )
-    return trace.at(trace.state.reshape(start.shape))
+    return trace.with_state(trace.state.reshape(start.shape))
 
 
 def best_descent(
@@ -115,15 +121,15 @@ def best_descent(
     max_iter: int,
     report: Report | None = None,
 ) -> Trace[FloatArray]:
-    """The best of several descents from random starts."""
-    centred, basis = span(coordinates)
-    # Samples in one place differ by rounding only once they are centred, and would be told apart by that.
+    """Return the best of several descents from different starts."""
+    centered, basis = span(coordinates)
+    # Equal samples may differ by rounding errors after centering, which must not separate them.
     largest = np.abs(coordinates).max() if basis is not None else np.abs(coordinates).max(axis=0)
-    centred = np.where(np.abs(centred) > _ROUNDING * largest, centred, 0.0)
+    centered = np.where(np.abs(centered) > _ROUNDING * largest, centered, 0.0)
     # In units of the typical length of a pair, the first step of L-BFGS is neither tiny nor huge.
-    unit = float(np.abs(centred).max(initial=0)) or 1.0
-    unit *= _typical_length(PairLoss.of(centred / unit, constraints, beta)) or 1.0
-    loss = PairLoss.of(centred / unit, constraints, beta)
+    unit = float(np.abs(centered).max(initial=0)) or 1.0
+    unit *= _typical_length(PairLoss.of(centered / unit, constraints, beta)) or 1.0
+    loss = PairLoss.of(centered / unit, constraints, beta)
     traces: list[Trace[FloatArray]] = []
     for _ in range(n_init):
         start = loss.random_start(n_components, random)
@@ -133,27 +139,27 @@ def best_descent(
         if traces[-1].interrupted:
             break
     best = best_of(traces)
-    return best.at(best.state / unit if basis is None else best.state / unit @ basis.T)
+    return best.with_state(best.state / unit if basis is None else best.state / unit @ basis.T)
 
 
-def only_constrained(constraints: PairwiseConstraints) -> tuple[IntArray, PairwiseConstraints]:
-    """The samples that have constraints, and the constraints with these samples numbered from 0.
+def constrained_samples(constraints: PairwiseConstraints) -> tuple[IntArray, PairwiseConstraints]:
+    """Return the samples that have constraints, and the constraints with these samples numbered from 0.
 
     Returns
     -------
     samples : ndarray of int of shape (n_constrained,)
-        Their numbers, ascending.
+        Indices of the samples, in increasing order.
     constraints : PairwiseConstraints
-        The same constraints on places in `objects`.
+        The same constraints on positions in `samples`.
     """
     pairs = np.vstack([constraints.must_link, constraints.cannot_link])
-    objects, places = np.unique(pairs, return_inverse=True)
-    places = places.reshape(-1, 2)
+    samples, positions = np.unique(pairs, return_inverse=True)
+    positions = positions.reshape(-1, 2)
     n_must = constraints.n_must_link
-    return objects, PairwiseConstraints(places[:n_must], places[n_must:])
+    return samples, PairwiseConstraints(positions[:n_must], positions[n_must:])
 
 
 def _typical_length(loss: PairLoss) -> float:
-    """The root mean square of the lengths of pairs, without a table of all their differences."""
+    """Return the root mean square of the lengths of pairs, without an array of all their differences."""
     squares = loss.coordinates * (loss.differences.T @ loss.differences @ loss.coordinates)
     return float(np.sqrt(max(squares.sum(), 0) / len(loss.signs)))

@@ -1,66 +1,85 @@
-"""PCCA: linear features in which must-links are short and cannot-links long."""
+"""PCCA: linear or kernel features in which must-links are short and cannot-links long."""
 
-from typing import Self
+from typing import Any, Literal, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from evlearn.constraints import NamedConstraints, PairwiseConstraints
-from evlearn.constraints.named import numbered
-from evlearn.metric_learning.features import LearnsFromPairs, LinearFeatures
-from evlearn.metric_learning.pair_loss import best_descent, only_constrained
-from evlearn.metric_learning.supervision import known_pairs
-from evlearn.utils.convergence import publish_trace, whole_or_nothing
+from evlearn.constraints.named import resolve_constraints
+from evlearn.metric_learning.directions import kernel_coordinates
+from evlearn.metric_learning.features import LinearOrKernelFeatures
+from evlearn.metric_learning.pair_loss import best_descent, constrained_samples
+from evlearn.metric_learning.supervision import training_pairs
+from evlearn.utils.convergence import atomic_fit, publish_trace
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import RandomSeed
+from evlearn.utils.progress import Steps
+from evlearn.utils.typing import Metric, RandomSeed
+from evlearn.utils.validation import check_integer, check_real
 
 
-class PCCA(LearnsFromPairs, LinearFeatures):
-    r"""Pairwise constrained component analysis: linear features learned from must-links and cannot-links.
+class PCCA(LinearOrKernelFeatures):
+    r"""Pairwise constrained component analysis: features learned from must-links and cannot-links.
 
-    The new features are weighted sums of the original ones, so that samples of a must-link are nearer than one to
-    each other and samples of a cannot-link farther than one. Few constraints are enough, because there are few
-    weights. Put it before a clusterer, which then sees the distances that are meant.
+    Samples of a must-link get features at a distance below 1, and samples of a cannot-link at a distance above 1.
+    Without a kernel, the features are weighted sums of the original ones; few constraints are enough, because
+    there are few weights. With a kernel, they are sums of kernels around the constrained samples, which separate
+    a ring from a core inside it. Put PCCA before a clusterer, which then works with the learned distances.
 
     Parameters
     ----------
-    n_components : int, default=2
-        The number of features.
+    n_components : int or "auto", default="auto"
+        Number of features. "auto" means 2, or 1 with a kernel.
+    kernel : str or callable, default=None
+        None for linear features; or "linear", "poly", "rbf", "laplacian", "sigmoid" or "cosine" of
+        ``sklearn.metrics.pairwise.pairwise_kernels``, a function of 2 samples, or "precomputed" if X contains
+        the values of the kernel. The scale of the kernel matters: scale the data, and try some values of `gamma`.
+    gamma : float, default=None
+        Inverse width of the kernel, for "rbf", ``exp(-gamma * |x - x'|**2)``, "laplacian", "poly" and "sigmoid".
+        None means 1 divided by the number of original features.
+    kernel_params : dict, default=None
+        Other parameters of the kernel: "degree" for "poly", by default 3, and the constant term "coef0" for
+        "poly" and "sigmoid", by default 1.
     beta : float, default=1.0
-        How sharply a pair that is on the right side of one is told from a pair that is not.
+        Sharpness of the threshold 1 between distances of must-links and cannot-links.
     n_init : int, default=1
-        How many times to start; the best result is kept. The first start goes where the loss falls fastest, and
-        the others are random.
+        Number of starts, of which the best result is kept. The first start is in the directions in which the loss
+        decreases fastest, and the others are random. If all constraints can be met, as often with a kernel, the
+        first is usually the best for other samples.
     max_iter : int, default=1000
-        The largest number of iterations.
-    tol : float, default=1e-5
-        Ten iterations that together lower the loss by less than this share of it are the last.
+        Maximum number of iterations.
+    tol : float or "auto", default="auto"
+        Relative tolerance: a descent ends if 10 iterations together lower the loss by less than this share of it.
+        "auto" means 1e-5, or 1e-3 with a kernel; if all constraints can be met, a smaller number does not improve
+        the features of other samples.
     random_state : int, RandomState instance or None, default=None
-        The seed, for results that can be repeated.
-    verbose : int, default=0
-        Whether to report progress, iteration by iteration.
+        Seed, for reproducible results.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The weights of the original features in each new one.
+        Weights of the original features in each new one, without a kernel.
+    dual_coef_ : ndarray of shape (n_components, n_support)
+        Weights of the kernels in each feature, with a kernel.
+    support_ : ndarray of int of shape (n_support,)
+        Indices of the constrained samples, around which the kernels are, with a kernel.
     objective_ : float
-        The loss.
+        Value of the loss.
     objective_history_ : ndarray of shape (n_iterations + 1,)
-        The loss before the first and after each iteration.
+        Values of the loss before the first and after each iteration.
     n_iter_ : int
-        The number of iterations.
+        Number of iterations.
     converged_ : bool
-        Whether the loss settled.
+        Whether the loss converged.
     n_features_in_ : int
-        The number of features of X.
+        Number of features of X, or of samples if the kernel is precomputed.
     feature_names_in_ : ndarray of str
-        The names of the features, where X has any.
+        Names of the features, if X has names.
 
     See Also
     --------
-    KernelPCCA : For clusters that no linear feature separates.
-    FDA : Linear features from labels.
+    FDA : Features from labels.
     evlearn.constraints.PairwiseConstraints : Must-link and cannot-link constraints.
 
     References
@@ -72,34 +91,48 @@ class PCCA(LearnsFromPairs, LinearFeatures):
     >>> from evlearn.constraints import PairwiseConstraints
     >>> from evlearn.metric_learning import PCCA
     >>> X = [[0.0, 0.0], [0.1, 9.0], [1.0, 0.1], [1.1, 9.1]]
-    >>> known = PairwiseConstraints(
+    >>> pairs = PairwiseConstraints(
     ...     must_link=[(0, 1), (2, 3)], cannot_link=[(0, 2), (1, 2)]
     ... )
-    >>> z = PCCA(n_components=1, random_state=0).fit_transform(X, constraints=known)
+    >>> z = PCCA(n_components=1, random_state=0).fit_transform(X, constraints=pairs)
     >>> abs(z[0] - z[1]) < 1 < abs(z[0] - z[2])
     array([ True])
+
+    A kernel feature from 50 constraints separates a ring from a core inside it:
+
+    >>> from evlearn.datasets import make_core_and_ring
+    >>> X, y = make_core_and_ring(500, random_state=0)
+    >>> pairs = PairwiseConstraints.sample(y, 50, random_state=0)
+    >>> model = PCCA(kernel="rbf", gamma=0.3, random_state=0)
+    >>> z = model.fit_transform(X, constraints=pairs)[:, 0]
+    >>> bool(z[y == 0].min() > z[y == 1].max() or z[y == 0].max() < z[y == 1].min())
+    True
     """
 
     def __init__(
         self,
-        n_components: int = 2,
+        n_components: int | Literal["auto"] = "auto",
         *,
+        kernel: Metric | None = None,
+        gamma: float | None = None,
+        kernel_params: dict[str, float] | None = None,
         beta: float = 1.0,
         n_init: int = 1,
         max_iter: int = 1000,
-        tol: float = 1e-5,
+        tol: float | Literal["auto"] = "auto",
         random_state: RandomSeed = None,
-        verbose: int = 0,
     ) -> None:
         self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.kernel_params = kernel_params
         self.beta = beta
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
-        self.verbose = verbose
 
-    @whole_or_nothing
+    @atomic_fit
     def fit(
         self,
         X: ArrayLike,
@@ -107,34 +140,62 @@ class PCCA(LearnsFromPairs, LinearFeatures):
         *,
         constraints: PairwiseConstraints | NamedConstraints | None = None,
     ) -> Self:
-        """Learn the features from constraints, or from labels.
+        """Learn the features from constraints or labels.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The samples.
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            The samples, or the values of the kernel between them if `kernel` is "precomputed".
         y : array-like of shape (n_samples,), default=None
-            Labels, if there are no constraints; -1, NaN and None mean that a sample has none. All pairs of
-            labelled samples become constraints, or 20,000 of them drawn at random if there are more.
+            Labels, if there are no constraints. Samples with the label -1, NaN or None are unlabeled. All pairs
+            of labeled samples become constraints, or a random sample of 20,000 pairs if there are more.
         constraints : PairwiseConstraints or NamedConstraints, default=None
-            Pairs of samples that must, or cannot, be in the same cluster. If they are given, `y` is not used.
+            Pairs of samples that must, or cannot, be in the same cluster. With constraints, `y` is not used.
 
         Returns
         -------
         PCCA
-            The fitted transformer.
+            The fitted transformer. With a kernel, time grows with the cube of the number of constrained samples.
         """
-        self._check_pair_parameters()
-        data = self._read(X)
+        self._check_parameters()
+        data = self._read_data(X)
         random = check_random_state(self.random_state)
-        objects, pairs = only_constrained(
-            known_pairs(numbered(constraints, X, len(data)), y, data, random, type(self).__name__)
+        samples, pairs = constrained_samples(
+            training_pairs(resolve_constraints(constraints, X, len(data)), y, data, random, type(self).__name__)
         )
         with one_blas_thread():
-            trace = best_descent(data[objects], pairs, random, **self._settings())
-        self.components_ = trace.state
+            if self.kernel is None:
+                coordinates, to_dual = data[samples], None
+            else:
+                # Coordinates in which kernels are plain products: in these, L-BFGS is well scaled.
+                kernel = self._kernel_among(data, samples)
+                coordinates, to_dual = kernel_coordinates(kernel, float(np.abs(kernel).max()))
+            trace = best_descent(coordinates, pairs, random, **self._descent_settings())
+        if to_dual is None:
+            self._set_linear(trace.state)
+        else:
+            self._set_kernel(data, samples, np.asarray(trace.state @ to_dual.T))
         publish_trace(self, trace, "the loss", max_iter=self.max_iter)
         return self
+
+    def _check_parameters(self) -> None:
+        check_integer("n_components", self.n_components, 1, or_auto=True)
+        check_real("beta", self.beta, 0, open_low=True)
+        check_integer("n_init", self.n_init, 1)
+        check_integer("max_iter", self.max_iter, 1)
+        check_real("tol", self.tol, 0, or_auto=True)
+        self._check_kernel()
+
+    def _descent_settings(self) -> dict[str, Any]:
+        n_components, tol = (2, 1e-5) if self.kernel is None else (1, 1e-3)
+        return {
+            "beta": float(self.beta),
+            "n_components": n_components if self.n_components == "auto" else self.n_components,
+            "n_init": self.n_init,
+            "tol": tol if self.tol == "auto" else self.tol,
+            "max_iter": self.max_iter,
+            "report": Steps(self.max_iter, self.n_init),
+        }
 
 
 __all__ = ["PCCA"]

@@ -1,4 +1,4 @@
-"""Many partitions of the same samples side by side: a table, and the similarities between all of them."""
+"""Comparison of several partitions of the same samples: a table of indices and pairwise similarities."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,35 +12,35 @@ from evlearn.metrics.pairwise import (
     consistency_index,
     credal_rand_index,
     nonspecificity_index,
-    sampled_credal_rand_index,
 )
-from evlearn.partition import CredalPartition, as_credal
+from evlearn.partition import CredalPartition
+from evlearn.partition.reading import as_credal
 from evlearn.utils.typing import BoolArray, FloatArray, RandomSeed
 from evlearn.utils.validation import check_integer
 
-_ALL_PAIRS_UP_TO = 2000
-_SAMPLED_PAIRS = 200_000
+_MAX_SAMPLES_FOR_ALL_PAIRS = 2000
+_N_SAMPLED_PAIRS = 200_000
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class PartitionComparison:
-    """What `compare_partitions` found.
+    """Result of `compare_partitions`. Prints as a table.
 
     Attributes
     ----------
     names : tuple of str
-        The names of the partitions.
+        Names of the partitions.
     similarity : ndarray of shape (n_partitions, n_partitions)
-        The credal Rand index of each pair of partitions: 1 if they say the same about all pairs of samples.
+        Credal Rand index of each pair of partitions: 1 if their mass functions are equal for all pairs of samples.
     nonspecificity : ndarray of shape (n_partitions,)
-        The share of pairs of samples about which each of them says nothing.
+        Nonspecificity index of each partition: the mean mass that pairs of samples leave undecided.
     consistency : ndarray of shape (n_partitions,) or None
-        How far each of them does not contradict the reference; None without a reference.
+        Consistency index of each partition with the reference; None without a reference.
     adjusted_rand : ndarray of shape (n_partitions,) or None
-        The adjusted Rand index of the most plausible clusters with the reference; None without a reference.
+        Adjusted Rand index of the most plausible clusters with the reference; None without a reference.
     n_clusters : tuple of int
-        The number of clusters of each.
+        Number of clusters of each partition.
     """
 
     names: tuple[str, ...]
@@ -51,42 +51,42 @@ class PartitionComparison:
     n_clusters: tuple[int, ...]
 
     def dominated(self) -> BoolArray:
-        """Which partitions are worse than another one in every respect.
+        """Return True for partitions that are dominated by another partition.
 
         Returns
         -------
         ndarray of bool of shape (n_partitions,)
-            Whether another is at least as consistent and as specific, and better in one of the two.
+            True if another partition is at least as consistent and as specific, and better in one of both.
         """
         if self.consistency is None:
-            raise ValueError("without a reference there is no consistency; give reference to compare_partitions.")
+            raise ValueError("there is no consistency without a reference; pass reference to compare_partitions.")
         return dominated(self.nonspecificity, self.consistency)
 
     def map(self) -> FloatArray:
-        """Places in the plane whose distances are nearly the dissimilarities of the partitions.
+        """Return coordinates of the partitions in the plane, by classical multidimensional scaling.
 
         Returns
         -------
         ndarray of shape (n_partitions, 2)
-            Classical multidimensional scaling of one minus the similarities: the first axis shows the most.
+            Coordinates. Distances approximate 1 minus the similarities; the first axis explains most of them.
         """
         squares = np.square(1 - self.similarity)
-        centring = np.eye(len(squares)) - 1 / len(squares)
-        values, vectors = np.linalg.eigh(-0.5 * centring @ squares @ centring)
-        places = np.zeros((len(squares), 2))
-        kept = min(2, len(squares))
-        places[:, :kept] = (vectors * np.sqrt(np.maximum(values, 0)))[:, ::-1][:, :kept]
-        # The sign of an axis is arbitrary: the partition that is farthest out is on the right, and above.
-        outermost = places[np.abs(places).argmax(axis=0), [0, 1]]
-        return np.asarray(places * np.where(outermost < 0, -1, 1))
+        centering = np.eye(len(squares)) - 1 / len(squares)
+        values, vectors = np.linalg.eigh(-0.5 * centering @ squares @ centering)
+        coordinates = np.zeros((len(squares), 2))
+        n_axes = min(2, len(squares))
+        coordinates[:, :n_axes] = (vectors * np.sqrt(np.maximum(values, 0)))[:, ::-1][:, :n_axes]
+        # Axes have an arbitrary sign: the largest absolute coordinate becomes positive.
+        outermost = coordinates[np.abs(coordinates).argmax(axis=0), [0, 1]]
+        return np.asarray(coordinates * np.where(outermost < 0, -1, 1))
 
     def to_columns(self) -> dict[str, Any]:
-        """The table as columns, for any kind of frame.
+        """Return the table as named columns, for any table library.
 
         Returns
         -------
         dict of str to list
-            The columns by name, for instance for ``pandas.DataFrame``.
+            Columns by name, for example for ``pandas.DataFrame``.
         """
         columns: dict[str, Any] = {"partition": list(self.names), "clusters": list(self.n_clusters)}
         if self.adjusted_rand is not None and self.consistency is not None:
@@ -98,9 +98,9 @@ class PartitionComparison:
         return columns
 
     def __str__(self) -> str:
-        """The table as text."""
+        """Return the table as text."""
         columns = self.to_columns()
-        cells = [[name, *(_text(value) for value in values)] for name, values in columns.items()]
+        cells = [[name, *(_format_cell(value) for value in values)] for name, values in columns.items()]
         widths = [max(map(len, column)) for column in cells]
         rows = zip(*cells, strict=True)
         aligned = (
@@ -128,26 +128,26 @@ def compare_partitions(
     Parameters
     ----------
     partitions : dict of str to CredalPartition or array-like
-        The partitions by name: credal ones, labels, or probabilities; see `as_credal`.
+        Partitions by name: credal partitions, labels (-1 means noise if 0 occurs too) or probabilities.
     reference : CredalPartition, array-like or None, default=None
-        What they are held against, such as the true classes.
+        Reference for the consistency and the adjusted Rand index, such as the true classes.
     distance : {"jousselme", "belief"}, default="jousselme"
-        The distance behind the credal Rand index.
+        Distance of the credal Rand index.
     n_pairs : int or None, default=None
-        How many pairs of samples to draw for the similarities. None means all pairs of up to 2000 samples, and
-        200,000 beyond.
+        Number of pairs of samples to draw for the similarities. None means all pairs for up to 2,000 samples, and
+        200,000 pairs for more samples.
     random_state : int, RandomState instance or None, default=None
-        The seed, for results that can be repeated.
+        Seed of the drawn pairs. Pass an int for reproducible results.
 
     Returns
     -------
     PartitionComparison
-        The table and the similarities.
+        Table and similarities.
 
     See Also
     --------
-    evlearn.plotting.PartitionMapDisplay : The similarities as a map.
-    evlearn.plotting.DominanceDisplay : Consistency against nonspecificity.
+    evlearn.plotting.PartitionMapDisplay : Map of the similarities.
+    evlearn.plotting.DominanceDisplay : Plot of consistency and nonspecificity.
 
     Examples
     --------
@@ -170,62 +170,65 @@ def compare_partitions(
     if n_pairs is not None:
         check_integer("n_pairs", n_pairs, 2)
     names = tuple(str(name) for name in partitions)
-    members = [as_credal(one, f"partitions[{name!r}]") for name, one in partitions.items()]
-    truth = None if reference is None else as_credal(reference, "reference")
-    _require_same_samples(names, members, truth)
+    credal_partitions = [as_credal(value, f"partitions[{name!r}]") for name, value in partitions.items()]
+    reference_partition = None if reference is None else as_credal(reference, "reference")
+    _check_same_samples(names, credal_partitions, reference_partition)
     return PartitionComparison(
         names,
-        _similarities(members, distance, n_pairs, random_state),
-        np.array([nonspecificity_index(one) for one in members]),
-        None if truth is None else np.array([consistency_index(one, truth) for one in members]),
+        _similarities(credal_partitions, distance, n_pairs, random_state),
+        np.array([nonspecificity_index(partition) for partition in credal_partitions]),
         None
-        if truth is None
-        else np.array([adjusted_rand_score(truth.to_hard(), one.to_hard()) for one in members]),
-        tuple(one.n_clusters for one in members),
+        if reference_partition is None
+        else np.array([consistency_index(partition, reference_partition) for partition in credal_partitions]),
+        None
+        if reference_partition is None
+        else np.array(
+            [
+                adjusted_rand_score(reference_partition.to_hard(), partition.to_hard())
+                for partition in credal_partitions
+            ]
+        ),
+        tuple(partition.n_clusters for partition in credal_partitions),
     )
 
 
 def dominated(nonspecificities: FloatArray, consistencies: FloatArray) -> BoolArray:
-    """Whether another partition is at least as good in both respects, and better in one, beyond rounding."""
-    less_open = nonspecificities[:, None] - nonspecificities  # row: the one that may be dominated
-    more_consistent = consistencies - consistencies[:, None]
-    not_worse = (less_open >= -_ROUNDING) & (more_consistent >= -_ROUNDING)
-    better = (less_open > _ROUNDING) | (more_consistent > _ROUNDING)
-    return np.asarray((not_worse & better).any(axis=1))
+    """Return True for partitions that are dominated by another partition, beyond rounding."""
+    nonspecificity_gains = nonspecificities[:, None] - nonspecificities  # row: dominated partition
+    consistency_gains = consistencies - consistencies[:, None]
+    is_not_worse = (nonspecificity_gains >= -_ROUNDING) & (consistency_gains >= -_ROUNDING)
+    is_better = (nonspecificity_gains > _ROUNDING) | (consistency_gains > _ROUNDING)
+    return np.asarray((is_not_worse & is_better).any(axis=1))
 
 
 def _similarities(
-    members: list[CredalPartition],
+    partitions: list[CredalPartition],
     distance: Literal["jousselme", "belief"],
     n_pairs: int | None,
     random_state: RandomSeed,
 ) -> FloatArray:
-    n_samples = members[0].n_samples
-    sampled = _SAMPLED_PAIRS if n_pairs is None and n_samples > _ALL_PAIRS_UP_TO else n_pairs
-    similarity = np.eye(len(members))
-    for i, one in enumerate(members):
-        for j, other in enumerate(members[:i]):
-            if sampled is None:
-                value = credal_rand_index(one, other, distance=distance)
-            else:
-                value = sampled_credal_rand_index(
-                    one, other, distance=distance, n_pairs=sampled, random_state=random_state
-                ).value
-            similarity[i, j] = similarity[j, i] = value
+    n_samples = partitions[0].n_samples
+    n_sampled = _N_SAMPLED_PAIRS if n_pairs is None and n_samples > _MAX_SAMPLES_FOR_ALL_PAIRS else n_pairs
+    similarity = np.eye(len(partitions))
+    for i, first in enumerate(partitions):
+        for j, second in enumerate(partitions[:i]):
+            similarity[i, j] = similarity[j, i] = credal_rand_index(
+                first, second, distance=distance, n_pairs=n_sampled, random_state=random_state
+            )
     return similarity
 
 
-def _require_same_samples(
-    names: tuple[str, ...], members: list[CredalPartition], truth: CredalPartition | None
+def _check_same_samples(
+    names: tuple[str, ...], partitions: list[CredalPartition], reference: CredalPartition | None
 ) -> None:
-    sizes = dict(zip(names, (one.n_samples for one in members), strict=True))
-    if truth is not None:
-        sizes["reference"] = truth.n_samples
+    sizes = dict(zip(names, (partition.n_samples for partition in partitions), strict=True))
+    if reference is not None:
+        sizes["reference"] = reference.n_samples
     if len(set(sizes.values())) > 1:
-        raise ValueError(f"all partitions must describe the same samples, got {sizes}.")
+        raise ValueError(f"all partitions must have the same samples, got numbers of samples {sizes}.")
 
 
-def _text(value: Any) -> str:
+def _format_cell(value: object) -> str:
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 

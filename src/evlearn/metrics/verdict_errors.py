@@ -1,4 +1,4 @@
-"""Whether verdicts are right: errors among sure samples, torn ones and outliers."""
+"""Errors among sure samples, torn samples and outliers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,25 +13,24 @@ from evlearn.utils.typing import BoolArray, IntArray
 
 @dataclass(frozen=True)
 class VerdictErrors:
-    """How many samples are sure, torn and outliers, and how often they are wrong. Prints as a table.
+    """Numbers and error rates of sure samples, torn samples and outliers. Prints as a table.
 
     Attributes
     ----------
     n_sure : int
-        How many samples are sure.
+        Number of sure samples.
     n_torn : int
-        How many samples are torn.
+        Number of torn samples.
     n_outliers : int
-        How many samples are outliers.
+        Number of outliers.
     sure_error : float
-        The share of errors among the sure, judged by the most plausible cluster or class; NaN if there are none.
+        Share of errors among sure samples, by the most plausible cluster or class; NaN if there are none.
     torn_error : float
-        The share of errors among the torn, judged in the same way.
+        Share of errors among torn samples, computed in the same way.
     outlier_error : float
-        The share of errors among outliers, judged in the same way.
+        Share of errors among outliers, computed in the same way.
     torn_covered : float
-        The share of torn samples for which the right answer is among those they are torn between; NaN if none is
-        torn.
+        Share of torn samples with the right cluster or class among their candidates; NaN if no sample is torn.
     """
 
     n_sure: int
@@ -44,19 +43,19 @@ class VerdictErrors:
 
     @property
     def n_samples(self) -> int:
-        """How many samples there are."""
+        """Number of samples."""
         return self.n_sure + self.n_torn + self.n_outliers
 
     def __str__(self) -> str:
         rows = [
             ("sure", self.n_sure, self.sure_error, ""),
-            ("torn", self.n_torn, self.torn_error, f"   {_percent(self.torn_covered)} hold the right one"),
+            ("torn", self.n_torn, self.torn_error, f"   {_percent(self.torn_covered)} with the right candidate"),
             ("outliers", self.n_outliers, self.outlier_error, ""),
         ]
         lines = [f"{self.n_samples} samples".ljust(19) + f"{'share':>9}{'wrong':>9}"]
-        for name, count, error, more in rows:
+        for name, count, error, note in rows:
             share = _percent(count / self.n_samples)
-            lines.append(f"  {name:<9}{count:>8}{share:>9}{_percent(error):>9}{more if count else ''}".rstrip())
+            lines.append(f"  {name:<9}{count:>8}{share:>9}{_percent(error):>9}{note if count else ''}".rstrip())
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -69,21 +68,21 @@ def errors_by_verdict(
     classes: npt.ArrayLike | None = None,
     level: float = SURE_LEVEL,
 ) -> VerdictErrors:
-    """How often sure and torn samples are wrong.
+    """Compute the error rates of sure samples, torn samples and outliers.
 
-    Sure samples should be wrong much less often than torn ones: that is what doubt is for.
+    A useful doubt gives a much lower error rate for sure samples than for torn samples.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        The true classes.
+        True classes.
     partition : CredalPartition
-        The ``credal_partition_`` of a clusterer, or what ``predict_mass`` gave.
+        ``credal_partition_`` of a clusterer, or result of ``predict_mass``.
     classes : array-like of shape (n_clusters,), default=None
-        What the clusters of the partition stand for, the ``classes_`` of a classifier. None means the class that
-        most samples of each cluster have, as `majority_classes` does.
+        Classes of the clusters of the partition, the ``classes_`` of a classifier. None means the most frequent
+        class of each cluster.
     level : float, default=0.6
-        The belief that makes sure, see `evlearn.CredalPartition.verdict`.
+        Belief in one cluster from which a sample is sure, see `evlearn.CredalPartition.verdict`.
 
     Returns
     -------
@@ -92,7 +91,7 @@ def errors_by_verdict(
 
     See Also
     --------
-    aurc_score, augrc_score : How well the doubt finds errors, without any verdict.
+    aurc_score, augrc_score : Quality of the doubt without a verdict.
 
     Examples
     --------
@@ -102,7 +101,7 @@ def errors_by_verdict(
     >>> errors_by_verdict([0, 0, 0, 0, 1, 1, 0, 1, 1, 1], partition)
     10 samples             share    wrong
       sure            8   80.0 %   12.5 %
-      torn            2   20.0 %   50.0 %   100.0 % hold the right one
+      torn            2   20.0 %   50.0 %   100.0 % with the right candidate
       outliers        0    0.0 %        -
     """
     truth, labels = np.asarray(y_true), partition.to_hard()
@@ -111,36 +110,38 @@ def errors_by_verdict(
             f"y_true must have one entry for each of the {len(labels)} samples of the partition, got shape "
             f"{truth.shape}."
         )
-    right = _right_clusters(truth, labels, partition.n_clusters, classes)
-    wrong = ~right[np.arange(len(truth)), labels]
+    is_right = _is_right_cluster(truth, labels, partition.n_clusters, classes)
+    is_wrong = ~is_right[np.arange(len(truth)), labels]
     verdict = partition.verdict(level)
     sure, torn, outlier = verdict.sure, verdict.torn, verdict.outlier
     return VerdictErrors(
         n_sure=int(sure.sum()),
         n_torn=int(torn.sum()),
         n_outliers=int(outlier.sum()),
-        sure_error=_share(wrong, sure),
-        torn_error=_share(wrong, torn),
-        outlier_error=_share(wrong, outlier),
-        torn_covered=_share(np.any(right & verdict.candidates, axis=1), torn),
+        sure_error=_share_of(is_wrong, sure),
+        torn_error=_share_of(is_wrong, torn),
+        outlier_error=_share_of(is_wrong, outlier),
+        torn_covered=_share_of(np.any(is_right & verdict.candidates, axis=1), torn),
     )
 
 
-def _right_clusters(truth: npt.NDArray[Any], labels: IntArray, n_clusters: int, classes: Any) -> BoolArray:
-    """Which clusters stand for the class of each sample; an empty one stands for none."""
+def _is_right_cluster(truth: npt.NDArray[Any], labels: IntArray, n_clusters: int, classes: Any) -> BoolArray:
+    """Return True for the clusters that represent the class of each sample; an empty cluster represents none."""
     if classes is None:
-        known, codes = np.unique(truth, return_inverse=True)
-        of_clusters = known[majorities(codes, labels, n_clusters)]
-        peopled = np.bincount(labels, minlength=n_clusters) > 0
-        return np.asarray((truth[:, np.newaxis] == of_clusters) & peopled)
-    given = np.asarray(classes)
-    if given.shape != (n_clusters,):
-        raise ValueError(f"classes must name the {n_clusters} clusters of the partition, got shape {given.shape}.")
-    return np.asarray(truth[:, np.newaxis] == given)
+        all_classes, codes = np.unique(truth, return_inverse=True)
+        cluster_classes = all_classes[majorities(codes, labels, n_clusters)]
+        is_occupied = np.bincount(labels, minlength=n_clusters) > 0
+        return np.asarray((truth[:, np.newaxis] == cluster_classes) & is_occupied)
+    column_classes = np.asarray(classes)
+    if column_classes.shape != (n_clusters,):
+        raise ValueError(
+            f"classes must name the {n_clusters} clusters of the partition, got shape {column_classes.shape}."
+        )
+    return np.asarray(truth[:, np.newaxis] == column_classes)
 
 
-def _share(what: BoolArray, among: BoolArray) -> float:
-    return float(what[among].mean()) if among.any() else float("nan")
+def _share_of(mask: BoolArray, selection: BoolArray) -> float:
+    return float(mask[selection].mean()) if selection.any() else float("nan")
 
 
 def _percent(share: float) -> str:

@@ -1,4 +1,4 @@
-"""Gaussian mixtures: clusters that are ellipsoids, with as many or as few free parameters as the data ask for."""
+"""Gaussian mixtures with a choice of covariance models."""
 
 from evlearn.mixture.parsimonious_gaussian_mixture import ParsimoniousGaussianMixture
 

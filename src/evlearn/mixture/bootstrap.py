@@ -1,4 +1,4 @@
-"""The bootstrap of a mixture: the same model fitted to many resamples of the data, to see how much it wavers."""
+"""Bootstrap of a mixture: fits of the same model to resamples of the data, to measure its variation."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from scipy.linalg import solve_triangular
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from evlearn.mixture.em import NOWHERE, Fitted, Mixture, posterior, run_em, runs_at_a_time
+from evlearn.mixture.em import NOWHERE, Fitted, Mixture, posterior, run_em, runs_per_call
 from evlearn.mixture.parsimonious_gaussian_mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.search import bic, simplest
 from evlearn.mixture.units import Units
@@ -21,10 +21,10 @@ from evlearn.utils.parallel import one_blas_thread, run_jobs
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_shape
 
-# How many samples are drawn for one to which the model can be fitted, before that is given up.
+# Maximum number of resamples drawn to find one to which the model can be fitted.
 _DRAWS = 100
-_ESTIMATORS_AT_A_TIME = 10
-# Evidence against a model that counts as very strong (Kass and Raftery 1995): it is not tried again.
+_ESTIMATORS_PER_JOB = 10
+# Difference of BIC that is very strong evidence against a model (Kass and Raftery 1995): it is not tried again.
 RIVALS = 10.0
 
 Report = Callable[[int], None]
@@ -34,10 +34,10 @@ class Replicates(Protocol):
     """Mixtures fitted to resamples."""
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of mixtures."""
 
     def posterior(self, X: FloatArray) -> FloatArray:
-        """The probabilities of the components under each of them."""
+        """Return the probabilities of the components under each mixture."""
 
 
 @dataclass(frozen=True)
@@ -49,28 +49,28 @@ class GaussianReplicates:
     mixtures : Mixture
         The mixtures, with a leading axis.
     units : Units
-        What they are measured in.
+        Units of the coordinates.
     """
 
     mixtures: Mixture
     units: Units
 
     def __post_init__(self) -> None:
-        # Compiled code reads these without looking.
+        # Compiled code does not check the bounds of these arrays.
         number, c, d = self.mixtures.means.shape
         check_shape("weights", self.mixtures.weights, (number, c))
         check_shape("covariances", self.mixtures.covariances, (number, c, d, d))
-        check_shape("centre", self.units.centre, (d,))
+        check_shape("center", self.units.center, (d,))
         if not number * c * d:
             raise ValueError(f"means must not be empty, got shape {self.mixtures.means.shape}.")
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of mixtures."""
         return len(self.mixtures.weights)
 
     def posterior(self, X: FloatArray) -> FloatArray:
-        """The probabilities of the components under each of them; see `Replicates`."""
-        check_shape("X", X, (len(X), len(self.units.centre)))
+        """Return the probabilities of the components under each mixture; see `Replicates`."""
+        check_shape("X", X, (len(X), len(self.units.center)))
         with one_blas_thread():
             logs, shares = posterior(self.units.to(X), self.mixtures)
         shares[np.broadcast_to((logs < NOWHERE)[:, None], shares.shape)] = 0
@@ -94,17 +94,17 @@ class FittedReplicates:
     Attributes
     ----------
     estimators : sequence of estimator
-        Each with `predict_proba`.
+        Estimators with `predict_proba`.
     """
 
     estimators: Sequence[Any]
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of mixtures."""
         return len(self.estimators)
 
     def posterior(self, X: FloatArray) -> FloatArray:
-        """The probabilities of the components under each of them; see `Replicates`."""
+        """Return the probabilities of the components under each mixture; see `Replicates`."""
         return _samples_first(np.stack([_shares(estimator, X) for estimator in self.estimators]))
 
 
@@ -117,14 +117,15 @@ def bootstrap(
     n_jobs: int | None = None,
     report: Report | None = None,
 ) -> tuple[Replicates, FloatArray]:
-    """Fit a mixture again to samples drawn from its data, each from where the first fit ended.
+    """Fit a mixture again to resamples of its data, each starting from the result of the first fit.
 
-    If our mixture chose its covariance model, each sample chooses again, among models that were nearly as good.
+    For a `ParsimoniousGaussianMixture`, the covariance model is selected again for each resample, among models of
+    nearly equal BIC.
 
     Returns
     -------
     replicates : Replicates
-        The mixtures: fewer than asked for if the user interrupted, after the first results.
+        The mixtures; fewer than `n_bootstrap` if the user interrupted the computation.
     probabilities : ndarray of float32 of shape (n_samples, n_components, n_replicates)
         The probabilities of the components under each of them, for the original samples.
     """
@@ -132,16 +133,16 @@ def bootstrap(
         units = Units.of(X)
         models = _rivals(mixture)
         arguments = (units.to(X), mixture.predict_proba(X), models, _settings(mixture, units))
-        size = runs_at_a_time(len(X), mixture.n_components_)
+        size = runs_per_call(len(X), mixture.n_components_)
         parts = _collect(_gaussian_part, arguments, n_bootstrap, size, random, n_jobs, report)
         arrays = zip(*(part[0] for part in parts), strict=True)
-        found: Replicates = GaussianReplicates(Mixture(*map(np.concatenate, arrays)), units)
-        _warn_of_refused(sum(part[2] for part in parts), sum(len(part[1]) for part in parts), models)
-        return found, _samples_first(np.concatenate([part[1] for part in parts]))
-    start = _from_here(mixture)
-    parts = _collect(_fitted_part, (start, X), n_bootstrap, _ESTIMATORS_AT_A_TIME, random, n_jobs, report)
-    found = FittedReplicates([estimator for part in parts for estimator in part])
-    return found, found.posterior(X)
+        replicates: Replicates = GaussianReplicates(Mixture(*map(np.concatenate, arrays)), units)
+        _warn_of_failures(sum(part[2] for part in parts), sum(len(part[1]) for part in parts), models)
+        return replicates, _samples_first(np.concatenate([part[1] for part in parts]))
+    start = _warm_started(mixture)
+    parts = _collect(_fitted_part, (start, X), n_bootstrap, _ESTIMATORS_PER_JOB, random, n_jobs, report)
+    replicates = FittedReplicates([estimator for part in parts for estimator in part])
+    return replicates, replicates.posterior(X)
 
 
 def _collect(
@@ -153,11 +154,11 @@ def _collect(
     n_jobs: int | None,
     report: Report | None,
 ) -> list[Any]:
-    """The results of parts, each with chance of its own; of those that were ready if the user interrupted."""
+    """Return the results of independently seeded parts; only the completed ones after an interruption."""
     slices = list(row_blocks(n_bootstrap, size))
     seeds = random.randint(np.iinfo(np.int32).max, size=len(slices))
     jobs = [
-        delayed(work)(*arguments, some.stop - some.start, seed) for some, seed in zip(slices, seeds, strict=True)
+        delayed(work)(*arguments, part.stop - part.start, seed) for part, seed in zip(slices, seeds, strict=True)
     ]
     parts, _ = run_jobs(jobs, n_jobs, (lambda number: report(slices[number - 1].stop)) if report else None)
     if not parts:
@@ -166,46 +167,46 @@ def _collect(
 
 
 def _rivals(mixture: ParsimoniousGaussianMixture) -> list[str]:
-    """The covariance models that a resample may prefer, the best first.
+    """Return the covariance models that a resample can select, the best first.
 
-    A model that was chosen once and then taken for the truth makes intervals too short: the choice wavers too.
+    Intervals would be too narrow if the selected model were fixed, because the selection varies, too.
     """
     column = mixture.bic_table_[:, mixture.component_numbers_.index(mixture.n_components_)]
-    near = [i for i in column.argsort(kind="stable") if column[i] <= mixture.bic_ + RIVALS]
-    names = [mixture.model_, *(mixture.covariance_models_[i] for i in near)]
+    candidates = [i for i in column.argsort(kind="stable") if column[i] <= mixture.bic_ + RIVALS]
+    names = [mixture.model_, *(mixture.covariance_models_[i] for i in candidates)]
     return list(dict.fromkeys(simplest(name, mixture.n_components_) for name in names))
 
 
 def _gaussian_part(
     X: FloatArray, start: FloatArray, models: list[str], settings: dict[str, Any], number: int, seed: int
 ) -> tuple[Mixture, FloatArray, int]:
-    """Some mixtures, the probabilities (n_replicates, n_components, n_samples), and how many samples it took."""
-    random, drawn = np.random.RandomState(seed), 0
-    found: list[Any] = [None] * number
+    """Return mixtures, probabilities (n_replicates, n_components, n_samples), and the number of draws."""
+    random, n_drawn = np.random.RandomState(seed), 0
+    fits: list[Any] = [None] * number
     missing = list(range(number))
     with one_blas_thread():
         for _ in range(_DRAWS):
             weights = np.array([_counts(random, len(X)) for _ in missing])
-            drawn += len(missing)
+            n_drawn += len(missing)
             starts = np.broadcast_to(start, (len(missing), *start.shape))
             fitted = [run_em(X, starts, model, weights=weights, **settings) for model in models]
             for place, *outcomes in zip(missing, *fitted, strict=True):
-                found[place] = _best_fit(outcomes, models, len(X))
-            missing = [place for place in missing if found[place].problem]
+                fits[place] = _best_fit(outcomes, models, len(X))
+            missing = [place for place in missing if fits[place].problem]
             if not missing:
                 mixture = Mixture(
-                    *(np.stack(arrays) for arrays in zip(*(one.mixture for one in found), strict=True))
+                    *(np.stack(arrays) for arrays in zip(*(fit.mixture for fit in fits), strict=True))
                 )
-                return mixture, np.stack([one.responsibilities.T for one in found]).astype(np.float32), drawn
+                return mixture, np.stack([fit.responsibilities.T for fit in fits]).astype(np.float32), n_drawn
     raise ValueError(
         f"the model {models[0]} with {start.shape[1]} components could not be fitted to {_DRAWS} resamples in "
-        f"turn: {found[missing[0]].problem}. Some clusters have too few samples for it; try fewer clusters "
+        f"turn: {fits[missing[0]].problem}. Some clusters have too few samples for it; try fewer clusters "
         "or a simpler covariance model such as 'EII' or 'EEE'."
     )
 
 
 def _best_fit(outcomes: Sequence[Trace[Fitted]], models: Sequence[str], n_samples: int) -> Fitted:
-    """The fit of lowest BIC, or one that failed if all did."""
+    """Return the fit of lowest BIC, or a failed one if all failed."""
 
     def criterion(pair: tuple[Trace[Fitted], str]) -> float:
         outcome, model = pair
@@ -215,12 +216,12 @@ def _best_fit(outcomes: Sequence[Trace[Fitted]], models: Sequence[str], n_sample
     return min(zip(outcomes, models, strict=True), key=criterion)[0].state
 
 
-def _warn_of_refused(drawn: int, fitted: int, models: Sequence[str]) -> None:
-    if drawn > 2 * fitted:
+def _warn_of_failures(n_drawn: int, n_fitted: int, models: Sequence[str]) -> None:
+    if n_drawn > 2 * n_fitted:
         warn_caller(
-            f"the model {models[0]} could be fitted to {fitted} of {drawn} resamples only, because some clusters "
-            "are too small for it; intervals are those of these resamples, and may be too narrow. Try fewer "
-            "clusters or a simpler covariance model such as 'EII' or 'EEE'."
+            f"the model {models[0]} could be fitted only to {n_fitted} of {n_drawn} resamples, because "
+            "some clusters are too small for it. Intervals are based on these resamples and may be too narrow. "
+            "Try fewer clusters or a simpler covariance model such as 'EII' or 'EEE'."
         )
 
 
@@ -239,20 +240,20 @@ def _settings(mixture: ParsimoniousGaussianMixture, units: Units) -> dict[str, A
 
 def _fitted_part(estimator: Any, X: FloatArray, number: int, seed: int) -> list[Any]:
     random = np.random.RandomState(seed)
-    return [_refitted(estimator, X, random) for _ in range(number)]
+    return [_fit_resample(estimator, X, random) for _ in range(number)]
 
 
-def _refitted(estimator: Any, X: FloatArray, random: np.random.RandomState) -> Any:
+def _fit_resample(estimator: Any, X: FloatArray, random: np.random.RandomState) -> Any:
     problem: Exception | None = None
     for _ in range(_DRAWS):
-        again = clone(estimator)
-        if "random_state" in again.get_params():
-            again.set_params(random_state=random.randint(np.iinfo(np.int32).max))
+        copy = clone(estimator)
+        if "random_state" in copy.get_params():
+            copy.set_params(random_state=random.randint(np.iinfo(np.int32).max))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                return again.fit(X[random.randint(len(X), size=len(X))])
-        except ValueError as error:  # a covariance that has shrunk to nothing, as a rule
+                return copy.fit(X[random.randint(len(X), size=len(X))])
+        except ValueError as error:  # usually a singular covariance matrix
             problem = error
     raise ValueError(
         f"mixture={estimator!r} could not be fitted to {_DRAWS} resamples in turn: {problem}. Try fewer "
@@ -260,18 +261,18 @@ def _refitted(estimator: Any, X: FloatArray, random: np.random.RandomState) -> A
     )
 
 
-def _from_here(mixture: Any) -> Any:
-    """A scikit-learn mixture that starts where this one ended, if it can; else one that starts as it did."""
-    again = clone(mixture)
-    known = again.get_params()
+def _warm_started(mixture: Any) -> Any:
+    """Return a clone of a mixture that starts from its fitted parameters, if it supports this."""
+    copy = clone(mixture)
+    parameters = copy.get_params()
     starts = {"weights_init": "weights_", "means_init": "means_", "precisions_init": "precisions_"}
-    if all(name in known for name in starts):
-        again.set_params(n_init=1, **{name: getattr(mixture, found) for name, found in starts.items()})
-    return again
+    if all(name in parameters for name in starts):
+        copy.set_params(n_init=1, **{name: getattr(mixture, attribute) for name, attribute in starts.items()})
+    return copy
 
 
 def _shares(estimator: Any, X: FloatArray) -> FloatArray:
-    with np.errstate(all="ignore"):  # of samples that are nowhere
+    with np.errstate(all="ignore"):  # samples far from all components
         shares = np.array(estimator.predict_proba(X).T, dtype=np.float64)
         if hasattr(estimator, "score_samples"):
             shares[:, ~(estimator.score_samples(X) >= NOWHERE)] = 0
@@ -279,7 +280,7 @@ def _shares(estimator: Any, X: FloatArray) -> FloatArray:
 
 
 def _samples_first(shares: FloatArray) -> FloatArray:
-    """From (n_replicates, n_components, n_samples) to the layout in which two samples are compared."""
+    """Transpose (n_replicates, n_components, n_samples), so that samples are contiguous."""
     return np.ascontiguousarray(shares.transpose(2, 1, 0), dtype=np.float32)
 
 

@@ -1,8 +1,8 @@
-r"""The family of covariance models: for each name the best covariances, and the number of free parameters.
+r"""Family of covariance models: the optimal covariances and the number of free parameters of each model.
 
-A covariance is volume times shape in an orientation, :math:`\lambda_kD_kA_kD_k^T` with :math:`|A_k|=1`. The three
-letters of a name say whether volume, shape and orientation are equal in all components (E) or vary (V); I stands
-for round shapes, and for axes that are those of the features. See Celeux and Govaert (1995).
+A covariance is the product of volume, shape and orientation, :math:`\lambda_kD_kA_kD_k^T` with :math:`|A_k|=1`.
+The 3 letters of a name state whether volume, shape and orientation are equal in all components (E) or vary (V); I
+stands for spherical shapes, or for axes parallel to those of the features. See Celeux and Govaert (1995).
 """
 
 from collections.abc import Callable
@@ -13,12 +13,12 @@ import numpy as np
 from evlearn.kernels.gaussian import settle_volumes, turn_axes
 from evlearn.utils.typing import FloatArray
 
-# Covariances of a model, and where its inner iteration ended, for the next time.
-Found = tuple[FloatArray, Any]
+# Covariances of a model, and the final state of its inner iteration, for the next call.
+Step = tuple[FloatArray, Any]
 
 INNER_TOL = 1e-8
 INNER_ITERATIONS = 100
-# What follows an earlier step need not be the best, only better: the next iteration of EM goes on from there.
+# Later steps only have to improve the likelihood: the next iteration of EM continues from there.
 NEXT_ITERATIONS = 3
 TURNS = 10
 
@@ -29,27 +29,27 @@ class CovarianceModel(NamedTuple):
     Attributes
     ----------
     step : callable
-        From scatter matrices (..., n_components, d, d), counts (..., n_components) and where its inner iteration
-        ended the last time (or None) to the covariances of largest likelihood, and where it ended now: an array
-        with the same leading axes, or None. What is singular gives numbers that are not finite.
+        Function of scatter matrices (..., n_components, d, d), counts (..., n_components) and the previous state
+        of its inner iteration (or None). It returns the covariances of largest likelihood and the new state, an
+        array with the same leading axes or None. Singular matrices result in values that are not finite.
     n_parameters : callable
-        From the number of components and of features to the number of free parameters of the covariances.
+        Function from the numbers of components and features to the number of free parameters of covariances.
     """
 
-    step: Callable[[FloatArray, FloatArray, Any], Found]
+    step: Callable[[FloatArray, FloatArray, Any], Step]
     n_parameters: Callable[[int, int], int]
 
 
 def n_free_parameters(model: str, n_components: int, n_features: int) -> int:
-    """The number of free parameters of a mixture: weights, means and covariances."""
+    """Return the number of free parameters of a mixture: weights, means and covariances."""
     return n_components - 1 + n_components * n_features + MODELS[model].n_parameters(n_components, n_features)
 
 
-def raised(covariances: FloatArray, floor: FloatArray) -> FloatArray:
-    """Covariances none of whose variances is below a floor, in any direction.
+def raise_to_floor(covariances: FloatArray, floor: FloatArray) -> FloatArray:
+    """Raise covariances so that the variances are not below a floor in any direction.
 
-    In units in which the floor is one along each feature, smaller eigenvalues become one. Where components share
-    nothing or everything, that is the covariance of largest likelihood above the floor.
+    In units in which the floor is 1 along each feature, eigenvalues below 1 are set to 1. If components share
+    all parameters or none, this is the covariance of largest likelihood above the floor.
     """
     units = np.sqrt(floor)
     scaled = covariances / units[:, None] / units
@@ -62,40 +62,40 @@ def raised(covariances: FloatArray, floor: FloatArray) -> FloatArray:
     return np.asarray(np.where(low[..., None, None], better, covariances))
 
 
-def _eii(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+def _eii(scatter: FloatArray, counts: FloatArray, state: Any) -> Step:
     d = scatter.shape[-1]
     volume = _traces(scatter).sum(axis=-1) / (counts.sum(axis=-1) * d)
     return _for_all(volume[..., None, None] * np.eye(d), counts), None
 
 
-def _vii(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+def _vii(scatter: FloatArray, counts: FloatArray, state: Any) -> Step:
     d = scatter.shape[-1]
     return (_traces(scatter) / (counts * d))[..., None, None] * np.eye(d), None
 
 
-def _eei(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+def _eei(scatter: FloatArray, counts: FloatArray, state: Any) -> Step:
     pooled = _diagonals(scatter).sum(axis=-2) / counts.sum(axis=-1)[..., None]
     return _for_all(_from_diagonals(pooled), counts), None
 
 
-def _vei(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+def _vei(scatter: FloatArray, counts: FloatArray, state: Any) -> Step:
     volumes, shape = _volumes_and_shape(_diagonals(scatter), counts, state)
     return _from_diagonals(volumes[..., None] * shape[..., None, :]), volumes
 
 
-def _evi(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+def _evi(scatter: FloatArray, counts: FloatArray, state: Any) -> Step:
     return _from_diagonals(_with_mean_volume(_diagonals(scatter), counts)), None
 
 
-def _vvi(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+def _vvi(scatter: FloatArray, counts: FloatArray, state: Any) -> Step:
     return _from_diagonals(_diagonals(scatter) / counts[..., None]), None
 
 
-def _eee(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+def _eee(scatter: FloatArray, counts: FloatArray, state: Any) -> Step:
     return _for_all(scatter.sum(axis=-3) / counts.sum(axis=-1)[..., None, None], counts), None
 
 
-def _vee(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+def _vee(scatter: FloatArray, counts: FloatArray, state: Any) -> Step:
     d = scatter.shape[-1]
     flat = scatter.reshape(*counts.shape, d * d)
 
@@ -107,47 +107,47 @@ def _vee(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
         inverses = _where_finite(np.linalg.inv, common).reshape(*counts.shape[:-1], d * d, 1)
         return (flat @ inverses)[..., 0] / (d * counts), common
 
-    volumes, common = _settled(improve, _traces(scatter) / (counts * d), state)
+    volumes, common = _converge(improve, _traces(scatter) / (counts * d), state)
     return volumes[..., None, None] * common[..., None, :, :], volumes
 
 
-def _eve(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
-    seen, axes = _on_common_axes(scatter, state, None)
-    return _from_axes(axes[..., None, :, :], _with_mean_volume(seen, counts)), axes
+def _eve(scatter: FloatArray, counts: FloatArray, state: Any) -> Step:
+    spreads, axes = _on_common_axes(scatter, state, None)
+    return _from_axes(axes[..., None, :, :], _with_mean_volume(spreads, counts)), axes
 
 
-def _vve(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
-    seen, axes = _on_common_axes(scatter, state, counts)
-    return _from_axes(axes[..., None, :, :], seen / counts[..., None]), axes
+def _vve(scatter: FloatArray, counts: FloatArray, state: Any) -> Step:
+    spreads, axes = _on_common_axes(scatter, state, counts)
+    return _from_axes(axes[..., None, :, :], spreads / counts[..., None]), axes
 
 
-def _eev(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+def _eev(scatter: FloatArray, counts: FloatArray, state: Any) -> Step:
     spreads, axes = np.linalg.eigh(scatter)
     pooled = spreads.sum(axis=-2) / counts.sum(axis=-1)[..., None]
     return _from_axes(axes, pooled[..., None, :]), None
 
 
-def _vev(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+def _vev(scatter: FloatArray, counts: FloatArray, state: Any) -> Step:
     spreads, axes = np.linalg.eigh(scatter)
     volumes, shape = _volumes_and_shape(spreads, counts, state)
     return _from_axes(axes, volumes[..., None] * shape[..., None, :]), volumes
 
 
-def _evv(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+def _evv(scatter: FloatArray, counts: FloatArray, state: Any) -> Step:
     sizes = np.exp(np.linalg.slogdet(scatter)[1] / scatter.shape[-1])
     return scatter * _shares_of_mean(sizes, counts)[..., None, None], None
 
 
-def _vvv(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+def _vvv(scatter: FloatArray, counts: FloatArray, state: Any) -> Step:
     return scatter / counts[..., None, None], None
 
 
-def _settled(
+def _converge(
     improve: Callable[[FloatArray], tuple[FloatArray, FloatArray]], start: FloatArray, state: Any
 ) -> tuple[FloatArray, FloatArray]:
-    """Repeat `improve`, from volumes to better ones and what belongs to them, until those of each run settle.
+    """Repeat `improve`, which updates volumes and dependent values, until the volumes of each run converge.
 
-    The first time from `start`, and after that for a few iterations from where it ended.
+    The first call begins with `start`. Later calls run a few iterations from the previous state.
     """
     volumes = start if state is None else state
     better, others = improve(volumes)
@@ -157,14 +157,14 @@ def _settled(
             break
         volumes = better
         following, improved = improve(volumes)
-        # A run that has settled stays, whatever the others do.
+        # A run that has converged does not change any more.
         better = np.where(moving[..., None], following, volumes)
         others = np.where(moving.reshape(moving.shape + (1,) * (others.ndim - moving.ndim)), improved, others)
     return better, others
 
 
 def _volumes_and_shape(spreads: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, FloatArray]:
-    """One shape and a volume for each component, by turns, from spreads (..., n_components, d) along axes."""
+    """Alternate between a common shape and volumes of components, from spreads (..., n_components, d)."""
     spreads = np.ascontiguousarray(spreads)
     c, d = spreads.shape[-2:]
     volumes = spreads.sum(axis=-1) / (counts * d) if state is None else state.copy()
@@ -180,23 +180,23 @@ def _volumes_and_shape(spreads: FloatArray, counts: FloatArray, state: Any) -> t
     return volumes, shape
 
 
-def _on_common_axes(scatter: FloatArray, axes: Any, counts: FloatArray | None) -> Found:
-    """The spreads of components along axes that they have in common, and these, as columns.
+def _on_common_axes(scatter: FloatArray, axes: Any, counts: FloatArray | None) -> Step:
+    """Return the spreads of components along common axes, and the axes, as columns.
 
-    The axes are turned once, pair by pair, each to where the likelihood is largest (Flury and Gautschi, 1986). The
-    next iteration of EM goes on from there; to turn them until they stay takes longer, and ends no higher. Without
-    counts volumes are equal: components count by their own.
+    The axes are rotated once, pair by pair, to the largest likelihood (Flury and Gautschi, 1986). The next
+    iteration of EM continues from there; rotations until convergence take longer without a larger likelihood.
+    Without counts, volumes are equal and components are weighted by their volumes.
     """
     c, d = scatter.shape[-3:-1]
     axes = np.linalg.eigh(scatter.sum(axis=-3))[1] if axes is None else axes.copy()
-    seen = np.ascontiguousarray(axes.swapaxes(-1, -2)[..., None, :, :] @ scatter @ axes[..., None, :, :])
-    weights, share = (_geometric_mean(_diagonals(seen)), 1 / d) if counts is None else (counts.copy(), 0.0)
-    turn_axes(axes.reshape(-1, d, d), seen.reshape(-1, c, d, d), weights.reshape(-1, c), share, TURNS)
-    return _diagonals(seen), axes
+    rotated = np.ascontiguousarray(axes.swapaxes(-1, -2)[..., None, :, :] @ scatter @ axes[..., None, :, :])
+    weights, share = (_geometric_mean(_diagonals(rotated)), 1 / d) if counts is None else (counts.copy(), 0.0)
+    turn_axes(axes.reshape(-1, d, d), rotated.reshape(-1, c, d, d), weights.reshape(-1, c), share, TURNS)
+    return _diagonals(rotated), axes
 
 
 def _where_finite(function: Callable[[FloatArray], FloatArray], matrices: FloatArray) -> FloatArray:
-    """Apply a function of matrices that has no answer for numbers that are not finite: there the answer is NaN."""
+    """Apply a function to the finite matrices; the others become NaN."""
     finite = np.isfinite(matrices).all(axis=(-1, -2), keepdims=True)
     if finite.all():
         return function(matrices)
@@ -204,7 +204,7 @@ def _where_finite(function: Callable[[FloatArray], FloatArray], matrices: FloatA
 
 
 def _with_mean_volume(spreads: FloatArray, counts: FloatArray) -> FloatArray:
-    """Variances in the proportions of the spreads of each component, of the same volume in all."""
+    """Scale the spreads of each component to variances of equal volume."""
     return np.asarray(spreads * _shares_of_mean(_geometric_mean(spreads), counts)[..., None])
 
 
@@ -213,7 +213,7 @@ def _shares_of_mean(sizes: FloatArray, counts: FloatArray) -> FloatArray:
 
 
 def _for_all(covariances: FloatArray, counts: FloatArray) -> FloatArray:
-    """One covariance matrix for all components."""
+    """Repeat a covariance matrix for all components."""
     return np.repeat(covariances[..., None, :, :], counts.shape[-1], axis=-3)
 
 
@@ -257,7 +257,7 @@ MODELS = {
     "VEV": CovarianceModel(_vev, lambda c, d: c + d - 1 + c * _rotations(d)),
     "EVV": CovarianceModel(_evv, lambda c, d: 1 + c * (d - 1) + c * _rotations(d)),
     "VVV": CovarianceModel(_vvv, lambda c, d: c * d + c * _rotations(d)),
-    # One feature: nothing but a volume.
+    # One feature: only a volume.
     "E": CovarianceModel(_eii, lambda c, d: 1),
     "V": CovarianceModel(_vii, lambda c, d: c),
 }
@@ -265,4 +265,12 @@ ONE_DIMENSIONAL = ("E", "V")
 BALLS = ("EII", "VII")
 MULTIVARIATE = tuple(name for name in MODELS if name not in ONE_DIMENSIONAL)
 
-__all__ = ["BALLS", "MODELS", "MULTIVARIATE", "ONE_DIMENSIONAL", "CovarianceModel", "n_free_parameters", "raised"]
+__all__ = [
+    "BALLS",
+    "MODELS",
+    "MULTIVARIATE",
+    "ONE_DIMENSIONAL",
+    "CovarianceModel",
+    "n_free_parameters",
+    "raise_to_floor",
+]

@@ -1,7 +1,7 @@
-"""EM for Gaussian mixtures: from responsibilities to a mixture of largest likelihood, for one covariance model.
+"""EM algorithm for Gaussian mixtures with one covariance model, from responsibilities to the largest likelihood.
 
-Several runs go side by side, from several starts or with several weights of the same samples: what a run costs
-besides arithmetic is paid once for all of them.
+Several runs are computed together, from several starts or with several weights of the same samples, so that they
+share the overhead.
 """
 
 from typing import NamedTuple
@@ -10,21 +10,21 @@ import numpy as np
 from scipy.special import rel_entr
 
 from evlearn.kernels.gaussian import expectations, moments
-from evlearn.mixture.covariance_models import BALLS, MODELS, raised
+from evlearn.mixture.covariance_models import BALLS, MODELS, raise_to_floor
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
-from evlearn.utils.validation import REMOTE
+from evlearn.utils.validation import EXTREME_RATIO
 
-# What is left of a feature is rounding below this share of its variance in the component, given the others, and
-# below the square of this share of its range among all samples.
+# Threshold of rounding errors of a conditional variance: a share of the variance in the component, and the square
+# of this share of the range.
 SINGULAR = 1e-12
-# Responsibilities of the runs side by side.
-_NUMBERS_AT_A_TIME = 1 << 20
-# Squared distances beyond this are not computed with.
+# Maximum number of responsibilities of runs that are computed together.
+_MAX_RESPONSIBILITIES = 1 << 20
+# Largest squared distance.
 _FARTHEST = 1e299
-#: Log-densities below this are those of samples about which a mixture says nothing.
-NOWHERE = -(REMOTE**2) / 2
+#: Log-density below which samples are too far from all components of a mixture.
+NOWHERE = -(EXTREME_RATIO**2) / 2
 
 
 class Mixture(NamedTuple):
@@ -33,11 +33,11 @@ class Mixture(NamedTuple):
     Attributes
     ----------
     weights : ndarray of shape (n_components,)
-        How much of the data each component has.
+        Weights of the components.
     means : ndarray of shape (n_components, n_features)
-        The centres.
+        Means of the components.
     covariances : ndarray of shape (n_components, n_features, n_features)
-        The covariance matrices.
+        Covariance matrices of the components.
     """
 
     weights: FloatArray
@@ -46,7 +46,7 @@ class Mixture(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """What a run of EM has found.
+    """Result of a run of EM.
 
     Attributes
     ----------
@@ -55,8 +55,8 @@ class Fitted(NamedTuple):
     responsibilities : ndarray of shape (n_samples, n_components)
         The probabilities of the components, for each sample.
     problem : str
-        Why it failed: the likelihood has no maximum where a component shrinks to fewer dimensions than the data
-        have. Empty if it did not.
+        Reason of a failure, or empty: the likelihood has no maximum if a component shrinks to fewer dimensions
+        than the data.
     """
 
     mixture: Mixture
@@ -75,16 +75,16 @@ def run_em(
     reg_covar: float = 0.0,
     floor: FloatArray | None = None,
 ) -> list[Trace[Fitted]]:
-    """Raise the likelihoods of mixtures until they settle, each from given responsibilities.
+    """Maximize the likelihoods of mixtures until convergence, each from initial responsibilities.
 
-    Nothing is checked, so that it can be called many times. Give data that are centred and neither tiny nor huge.
-    With `weights`, rows of weight zero have no influence, and get responsibilities all the same: with the counts
-    of a bootstrap sample as weights the result has those of all samples.
+    Parameters are not checked. Data must be centered, and neither tiny nor huge. With `weights`, rows of weight 0
+    have no influence, but do get responsibilities: if the weights are the counts of a bootstrap sample, the result
+    contains all samples.
     """
     n_runs = len(responsibilities)
     if floor is not None and model in BALLS:
         floor = np.full_like(floor, floor.mean())
-    side_by_side = _Runs(X, responsibilities, np.ones((1, len(X))) if weights is None else weights, floor)
+    em = _ParallelRuns(X, responsibilities, np.ones((1, len(X))) if weights is None else weights, floor)
     histories: list[list[float]] = [[] for _ in range(n_runs)]
     problems = [""] * n_runs
     converged = np.zeros(n_runs, dtype=bool)
@@ -96,30 +96,30 @@ def run_em(
             problems[run] = problem
         runs, state = runs[~failed], None if state is None else state[~failed]
 
-    with np.errstate(all="ignore"):  # what is not finite is found as a singular matrix
+    with np.errstate(all="ignore"):  # values that are not finite are detected as singular matrices
         for _ in range(max_iter):
-            drop(side_by_side.vanished(runs), "a component has lost all its samples")
+            drop(em.vanished(runs), "a component has lost all its samples")
             if not len(runs):
                 break
-            state = side_by_side.maximise(runs, model, state, reg_covar)
-            given = None if any(histories) else side_by_side.shares[runs]
-            singular, values = side_by_side.expect(runs, reg_covar)
-            if given is not None:
-                bounds = values - side_by_side.divergence(runs, given)
+            state = em.maximize(runs, model, state, reg_covar)
+            previous = None if any(histories) else em.shares[runs]
+            singular, values = em.expect(runs, reg_covar)
+            if previous is not None:
+                bounds = values - em.divergence(runs, previous)
                 for run, bound in zip(runs[~singular], bounds[~singular], strict=True):
                     histories[run].append(bound)
             values = values[~singular]
             drop(singular, "a covariance matrix is singular")
             for run, value in zip(runs, values, strict=True):
                 history = histories[run]
-                converged[run] = len(history) > 1 and value - history[-1] < tol * side_by_side.totals[run]
+                converged[run] = len(history) > 1 and value - history[-1] < tol * em.totals[run]
                 history.append(value)
             drop(converged[runs], "")
     return [
         Trace(
             Fitted(
-                Mixture(*(array[run] for array in side_by_side.mixtures)),
-                side_by_side.shares[run].T,
+                Mixture(*(array[run] for array in em.mixtures)),
+                em.shares[run].T,
                 problems[run],
             ),
             histories[run] or [-np.inf],
@@ -129,8 +129,8 @@ def run_em(
     ]
 
 
-class _Runs:
-    """Runs side by side: the arrays of all of them, and steps for some."""
+class _ParallelRuns:
+    """Arrays of several runs, and the steps of EM for some of them."""
 
     def __init__(
         self, X: FloatArray, responsibilities: FloatArray, weights: FloatArray, floor: FloatArray | None
@@ -145,54 +145,56 @@ class _Runs:
         self.mixtures = Mixture(np.empty((n_runs, c)), np.empty((n_runs, c, d)), np.empty((n_runs, c, d, d)))
         self.logs, self.singular = np.empty((n_runs, n)), np.zeros(n_runs, dtype=np.uint8)
         self.ranges = np.ptp(X, axis=0)
-        # A constant feature stays one, and is found as such.
+        # A constant feature stays constant, and is detected as singular.
         self.floor = floor if floor is not None and floor.min() > 0 else None
 
     def vanished(self, runs: IntArray) -> BoolArray:
-        """Sum up the components, and say which runs have lost one."""
+        """Compute the moments of the components, and return a mask of the runs that have lost a component."""
         moments(self.Xt, self.shares, self.weights, runs, self.counts, self.mixtures.means, self.scatter)
         return np.asarray(~(self.counts[runs].min(axis=1) > 1e-10 * self.totals[runs]))
 
-    def maximise(
+    def maximize(
         self, runs: IntArray, model: str, state: FloatArray | None, reg_covar: float
     ) -> FloatArray | None:
-        """The mixtures of largest likelihood for the responsibilities; where inner iterations ended."""
+        """Maximize the likelihood for the responsibilities, and return the state of inner iterations."""
         counts, scatter = self.counts[runs], self.scatter[runs]
         if reg_covar:
             scatter += (reg_covar * counts)[..., None, None] * np.eye(len(self.Xt))
-        ended: FloatArray | None
-        covariances, ended = MODELS[model].step(scatter, counts, state)
-        self.mixtures.covariances[runs] = covariances if self.floor is None else raised(covariances, self.floor)
+        next_state: FloatArray | None
+        covariances, next_state = MODELS[model].step(scatter, counts, state)
+        self.mixtures.covariances[runs] = (
+            covariances if self.floor is None else raise_to_floor(covariances, self.floor)
+        )
         self.mixtures.weights[runs] = counts / self.totals[runs, None]
-        return ended
+        return next_state
 
     def expect(self, runs: IntArray, reg_covar: float) -> tuple[BoolArray, FloatArray]:
-        """The responsibilities for the mixtures; which runs have a singular one, and log-likelihoods."""
+        """Update the responsibilities; return a mask of the runs with a singular mixture, and log-likelihoods."""
         floor = np.square(SINGULAR * self.ranges)
         expectations(
             self.Xt, self.shares, self.logs, *self.mixtures, runs, floor, SINGULAR, self.singular, _FARTHEST
         )
-        # Where volumes are equal, a component that is flat in one direction is endless in others.
+        # With equal volumes, a component that is flat in one direction is unbounded in others.
         variances = np.diagonal(self.mixtures.covariances[runs], axis1=2, axis2=3)
-        endless = ~(variances.max(axis=(1, 2)) <= 1e4 * np.square(self.ranges.max()) + reg_covar)
+        unbounded = ~(variances.max(axis=(1, 2)) <= 1e4 * np.square(self.ranges.max()) + reg_covar)
         values = (self.logs[runs] * (self.weights if len(self.weights) == 1 else self.weights[runs])).sum(axis=1)
-        return endless | self.singular[runs].astype(bool), values
+        return unbounded | self.singular[runs].astype(bool), values
 
     def divergence(self, runs: IntArray, before: FloatArray) -> FloatArray:
-        """How far the responsibilities of runs are from others, as Kullback and Leibler measure it."""
+        """Return the Kullback-Leibler divergence of the responsibilities of runs from previous ones."""
         terms = rel_entr(before, np.maximum(self.shares[runs], np.finfo(float).tiny)).sum(axis=1)
         return np.asarray((terms * (self.weights if len(self.weights) == 1 else self.weights[runs])).sum(axis=1))
 
 
-def runs_at_a_time(n_samples: int, n_components: int) -> int:
-    """How many runs to give to `run_em`: as many as stay near the processor."""
-    return max(1, min(50, _NUMBERS_AT_A_TIME // (n_samples * n_components)))
+def runs_per_call(n_samples: int, n_components: int) -> int:
+    """Return the number of runs per call of `run_em`, so that their arrays fit into the cache."""
+    return max(1, min(50, _MAX_RESPONSIBILITIES // (n_samples * n_components)))
 
 
 def posterior(X: FloatArray, mixtures: Mixture) -> tuple[FloatArray, FloatArray]:
-    """The log-density of each sample, and the probabilities of the components, under each of several mixtures.
+    """Return the log-densities of samples, and the probabilities of the components, under each mixture.
 
-    Samples that are a million standard deviations and more from all components get equal probabilities.
+    Samples at least a million standard deviations from all components get equal probabilities.
 
     Returns
     -------
@@ -207,12 +209,12 @@ def posterior(X: FloatArray, mixtures: Mixture) -> tuple[FloatArray, FloatArray]
     arrays = [np.ascontiguousarray(array) for array in mixtures]
     for rows in row_blocks(len(X)):
         Xt = np.ascontiguousarray(X[rows].T, dtype=np.float64)
-        some, some_logs = np.empty((n_mixtures, c, Xt.shape[1])), np.empty((n_mixtures, Xt.shape[1]))
-        expectations(Xt, some, some_logs, *arrays, runs, floor, 0.0, singular, REMOTE**2)
-        if singular.any():  # of such a mixture nothing is computed
+        block, block_logs = np.empty((n_mixtures, c, Xt.shape[1])), np.empty((n_mixtures, Xt.shape[1]))
+        expectations(Xt, block, block_logs, *arrays, runs, floor, 0.0, singular, EXTREME_RATIO**2)
+        if singular.any():  # no result for such a mixture
             raise ValueError("a covariance matrix of the mixture is singular; fit it again.")
-        logs[:, rows], shares[:, :, rows] = some_logs, some
+        logs[:, rows], shares[:, :, rows] = block_logs, block
     return logs, shares
 
 
-__all__ = ["NOWHERE", "Fitted", "Mixture", "posterior", "run_em", "runs_at_a_time"]
+__all__ = ["NOWHERE", "Fitted", "Mixture", "posterior", "run_em", "runs_per_call"]

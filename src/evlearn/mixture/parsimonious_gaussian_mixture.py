@@ -1,4 +1,4 @@
-"""ParsimoniousGaussianMixture: Gaussian mixtures whose covariances share what the data let them share."""
+"""ParsimoniousGaussianMixture: Gaussian mixtures with constrained covariance matrices."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -17,107 +17,106 @@ from evlearn.mixture.search import Candidate, Settings, bic, least_variances, se
 from evlearn.mixture.starts import first_partitions
 from evlearn.mixture.units import Units
 from evlearn.utils.callbacks import CallbackSupportMixin
-from evlearn.utils.convergence import Trace, warn_if_unfinished, warn_of_collapse, whole_or_nothing
-from evlearn.utils.progress import say
+from evlearn.utils.convergence import Trace, atomic_fit, warn_if_unfinished, warn_of_collapse
+from evlearn.utils.progress import report_message
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, NumbersLike, RandomSeed
-from evlearn.utils.validation import check_choice, check_integer, check_range, check_real, refuse_remote
+from evlearn.utils.validation import check_choice, check_integer, check_no_extreme_rows, check_range, check_real
 
 
 class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstimator):
-    r"""Gaussian mixture with a choice of fourteen covariance models, by the Bayesian information criterion.
+    r"""Gaussian mixture with 14 covariance models, selected by the Bayesian information criterion.
 
-    The clusters of a Gaussian mixture are ellipsoids: each has a volume, a shape and an orientation. These may be
-    equal in all components or vary from one to the other, and what is equal need not be learned again. Fourteen
-    models between equal balls and unrelated ellipsoids are fitted by EM, with one or several numbers of
-    components, and BIC chooses.
+    The clusters of a Gaussian mixture are ellipsoids with a volume, a shape and an orientation. Each of these can
+    be equal in all components or vary between components, which determines the number of free parameters. 14
+    models, from equal spheres to unrelated ellipsoids, are fitted by EM with one or several numbers of components,
+    and BIC selects one of them.
 
-    Data in which a few samples are a million times farther away than the others are refused: beside them, the
-    others could not be told apart. Of new samples as far as that from all components, in standard deviations,
-    nothing is known, and their probabilities are equal.
+    Data in which a few samples are a million times farther away than the others are not accepted, because the
+    others would be indistinguishable. New samples that are as far away from all components, in standard
+    deviations, get equal probabilities.
 
-    Missing values (NaN) are taken: mixtures are fitted to samples that were completed at random, given what is
-    there, and `bic_`, `bic_table_` and the likelihood are about these. Probabilities and densities of a sample
-    with gaps are those of its features that are there; where nothing is there, the probabilities are `weights_`.
+    Missing values (NaN) are supported. Mixtures are fitted to samples that are completed at random, given their
+    observed values, and `bic_`, `bic_table_` and the likelihood refer to the completed samples. Probabilities and
+    densities of an incomplete sample are those of its observed features. If all features are missing, the
+    probabilities are `weights_`.
 
     Parameters
     ----------
     n_components : int or sequence of int, default=1
-        The number of components, or numbers among which BIC chooses, such as ``range(1, 10)``.
+        Number of components, or candidates from which BIC selects, such as ``range(1, 10)``.
     covariance_models : "auto", str or list of str, default="auto"
-        Covariance models, of which BIC chooses one: "EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE",
-        "VVE", "EEV", "VEV", "EVV", "VVV", or "auto" for all of them. The letters say whether volume, shape and
-        orientation are equal (E) or vary (V); "II" are balls, and a last "I" means axes along the features. With
-        one feature there are "E" and "V", equal and different variances, and of other names the first letter
-        counts.
+        Covariance models, from which BIC selects one: "EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE",
+        "EVE", "VVE", "EEV", "VEV", "EVV", "VVV", or "auto" for all of them. The letters state whether volume,
+        shape and orientation are equal (E) or vary (V); "II" are spheres, and a final "I" means axes parallel to
+        the features. With one feature, the models are "E" and "V", equal and different variances, and only the
+        first letter of other names is used.
     tol : float, default=1e-6
-        An iteration that raises the mean log-likelihood of a sample by less than this is the last.
+        Convergence threshold: EM stops if the mean log-likelihood per sample increases by less.
     max_iter : int, default=500
-        The largest number of iterations of EM.
+        Maximum number of EM iterations.
     n_init : int, default=4
-        How many starts; the one of largest likelihood is kept. The first three are partitions by Ward's method, of
-        the data as they are, standardised, and half whitened, and the others by k-means.
+        Number of starts; the result with the largest likelihood is used. The first 3 starts are partitions by
+        Ward's method of the original, standardized and half-whitened data; the others are partitions by k-means.
     init : "auto" or array-like, default="auto"
-        Where to start instead: labels of shape (n_samples,), or probabilities of the components of shape
+        Initialization instead: labels of shape (n_samples,), or probabilities of the components of shape
         (n_samples, n_components).
     reg_covar : float, default=0.0
-        What is added to all variances.
+        Regularization that is added to all variances.
     variance_floor : float, default=0.01
-        The smallest variance of a component in any direction, as a share of the variances of the features within
-        the clusters of the starts. A component that is thinner than that fits rounding, ties or a formula behind
-        the features, and BIC would prefer it to all others. 0 allows it, as R's mclust does: then only models that
-        are singular are left out.
+        Smallest variance of a component in any direction, as a share of the variances of the features within the
+        clusters of the starts. Thinner components fit rounding errors, ties or linear relations between features,
+        and BIC would prefer them. 0 allows them, as in R's mclust: then only singular models are excluded.
     random_state : int, RandomState instance or None, default=None
-        The seed, for results that can be repeated.
+        Seed for reproducible results.
     n_jobs : int or None, default=None
-        How many models are fitted at the same time, by processes or what ``joblib.parallel_config`` says. The
-        result does not depend on it.
+        Number of parallel jobs over models; see ``joblib.parallel_config``. The result does not depend on it.
     verbose : int, default=0
         Whether to print the criterion of each model.
 
     Attributes
     ----------
     model_ : str
-        The name of the covariance model that was chosen.
+        Name of the selected covariance model.
     n_components_ : int
-        The number of components that was chosen.
+        Selected number of components.
     weights_ : ndarray of shape (n_components,)
-        The share of each component.
+        Weights of the components.
     means_ : ndarray of shape (n_components, n_features)
-        The centres of the components.
+        Means of the components.
     covariances_ : ndarray of shape (n_components, n_features, n_features)
-        The covariance matrices of the components.
+        Covariance matrices of the components.
     variance_floor_ : ndarray of shape (n_features,)
-        The smallest variance that a component could have along each feature.
+        Smallest allowed variance of a component along each feature.
     n_parameters_ : int
-        The number of free parameters.
+        Number of free parameters.
     bic_ : float
-        The Bayesian information criterion of the result, ``nu * log(n) - 2 * l``, with scikit-learn's sign:
-        lower is better. R's mclust gives the negative, and there higher is better.
+        Bayesian information criterion of the result, ``nu * log(n) - 2 * l``, with scikit-learn's sign: lower is
+        better. R's mclust has the opposite sign.
     bic_table_ : ndarray of shape (n_models, n_numbers)
-        The criterion of all models with all numbers of components, in the same sign; infinite where a model
-        failed, because a covariance became singular.
+        Criterion of all models with all numbers of components, with the same sign; infinite if a model failed
+        because a covariance matrix became singular.
     covariance_models_ : list of str
-        The models that were tried: the rows of `bic_table_`.
+        Candidate models: the rows of `bic_table_`.
     component_numbers_ : list of int
-        The numbers of components that were tried: the columns of `bic_table_`.
+        Candidate numbers of components: the columns of `bic_table_`.
     lower_bound_ : float
-        The mean log-likelihood of a sample.
+        Mean log-likelihood per sample.
     log_likelihood_history_ : ndarray of shape (n_iterations + 1,)
-        The log-likelihood of all samples after each iteration; and before the first a lower bound of it, which is
-        that of the responsibilities of the start.
+        Log-likelihood of all samples after each iteration. The first value is the lower bound for the initial
+        responsibilities.
     n_iter_ : int
-        The number of iterations of the best start.
+        Number of iterations of the best start.
     converged_ : bool
-        Whether it settled.
+        Whether EM converged.
     n_features_in_ : int
-        The number of features.
+        Number of features.
     feature_names_in_ : ndarray of str
-        The names of the features, where X has any.
+        Names of the features, if X has any.
 
     See Also
     --------
-    sklearn.mixture.GaussianMixture : Four of these models ("VVV", "EEE", "VVI" and "VII") without a choice.
+    sklearn.mixture.GaussianMixture : Four of these models ("VVV", "EEE", "VVI" and "VII") without selection.
 
     References
     ----------
@@ -162,9 +161,9 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @whole_or_nothing
+    @atomic_fit
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Fit all models, and keep the one that the Bayesian information criterion prefers.
+        """Fit all models, and select the one with the lowest Bayesian information criterion.
 
         Parameters
         ----------
@@ -183,7 +182,7 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
         self.component_numbers_ = _numbers(self.n_components, len(data))
         if has_gaps:
             data = Gaps.learn(data, max(self.component_numbers_)).fill(data)
-        refuse_remote("X", data)
+        check_no_extreme_rows("X", data)
         self.covariance_models_ = _models(self.covariance_models, data.shape[1])
         units = Units.of(data)
         coordinates = units.to(data)
@@ -199,7 +198,7 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
         return self
 
     def fit_predict(self, X: ArrayLike, y: object = None) -> NDArray[np.intp]:
-        """Fit, and give the most probable component of each sample.
+        """Fit, and return the most probable component of each sample.
 
         Parameters
         ----------
@@ -216,7 +215,7 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
         return self.fit(X).predict(X)
 
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:
-        """The most probable component of each sample.
+        """Return the most probable component of each sample.
 
         Parameters
         ----------
@@ -232,7 +231,7 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
         return labels
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """The probabilities of the components, for each sample.
+        """Return the probabilities of the components for each sample.
 
         Parameters
         ----------
@@ -242,12 +241,12 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
         Returns
         -------
         ndarray of shape (n_samples, n_components)
-            The probabilities; equal ones a million standard deviations and more from all components.
+            The probabilities, which are equal at least a million standard deviations from all components.
         """
         return self._posterior(X)[1]
 
     def score_samples(self, X: ArrayLike) -> FloatArray:
-        """The log-density of each sample.
+        """Return the log-density of each sample.
 
         Parameters
         ----------
@@ -262,7 +261,7 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
         return self._posterior(X)[0]
 
     def score(self, X: ArrayLike, y: object = None) -> float:
-        """The mean log-density of the samples.
+        """Return the mean log-density of the samples.
 
         Parameters
         ----------
@@ -279,9 +278,9 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
         return float(self.score_samples(X).mean())
 
     def bic(self, X: ArrayLike) -> float:
-        """The Bayesian information criterion: lower is better, as everywhere in scikit-learn.
+        """Return the Bayesian information criterion: lower is better, as in scikit-learn.
 
-        R's mclust gives the negative of it.
+        R's mclust has the opposite sign.
 
         Parameters
         ----------
@@ -297,7 +296,7 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
         return bic(float(logs.sum()), self.model_, self._mixture(), len(logs))
 
     def aic(self, X: ArrayLike) -> float:
-        """Akaike's information criterion: lower is better.
+        """Return Akaike's information criterion: lower is better.
 
         Parameters
         ----------
@@ -317,14 +316,14 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
         Parameters
         ----------
         n_samples : int, default=1
-            How many.
+            Number of samples.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
             The samples, component after component.
         y : ndarray of shape (n_samples,)
-            The components they were drawn from.
+            The component of each sample.
         """
         check_is_fitted(self)
         check_integer("n_samples", n_samples, 1)
@@ -351,20 +350,20 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
             check_choice("init", self.init, ["auto"])
             random = check_random_state(self.random_state)
             possible = [number for number in self.component_numbers_ if number <= len(coordinates)]
-            made = first_partitions(coordinates, possible, self.n_init, random)
-            return {number: made.get(number, []) for number in self.component_numbers_}
+            partitions = first_partitions(coordinates, possible, self.n_init, random)
+            return {number: partitions.get(number, []) for number in self.component_numbers_}
         if len(self.component_numbers_) > 1:
             raise ValueError(
-                f"init holds one start, but n_components={self.n_components!r} asks for several numbers of "
-                "components; give one number, or init='auto'."
+                f"init contains one start, but n_components={self.n_components!r} contains several "
+                "numbers of components; pass one number, or init='auto'."
             )
         (number,) = self.component_numbers_
-        return {number: [_given_responsibilities(self.init, len(coordinates), number)]}
+        return {number: [_read_responsibilities(self.init, len(coordinates), number)]}
 
     def _choose(
         self, candidates: dict[tuple[str, int], Candidate], n_samples: int, offset: float
     ) -> Trace[Fitted]:
-        """The outcome of lowest BIC; `offset` leads back to the units of the data."""
+        """Return the result of lowest BIC; `offset` converts likelihoods to the units of the data."""
         shape = len(self.covariance_models_), len(self.component_numbers_)
         self.bic_table_ = np.full(shape, np.inf)
         for i, model in enumerate(self.covariance_models_):
@@ -374,21 +373,22 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
                     likelihood = outcome.objective - offset
                     self.bic_table_[i, j] = bic(likelihood, model, outcome.state.mixture, n_samples)
                 value = reason if outcome is None else f"BIC {self.bic_table_[i, j]:.3f}"
-                say(f"{model}, {number} components: {value}")
-        # Of equal values the one with the fewest components.
+                report_message(f"{model}, {number} components: {value}")
+        # Ties are resolved in favor of fewer components.
         column, row = np.unravel_index(self.bic_table_.T.argmin(), shape[::-1])
         self.model_, self.n_components_ = self.covariance_models_[row], self.component_numbers_[column]
         self.bic_ = float(self.bic_table_[row, column])
         best, reason = candidates[self.model_, self.n_components_]
         if best is None:
-            self._refuse(reason)
-        return replace(best, history=[one - offset for one in best.history])
+            self._raise_no_mixture(reason)
+        return replace(best, history=[value - offset for value in best.history])
 
-    def _refuse(self, reason: str) -> NoReturn:
+    def _raise_no_mixture(self, reason: str) -> NoReturn:
         raise ValueError(
             f"no mixture could be fitted with covariance_models={self.covariance_models!r} and "
-            f"n_components={self.n_components!r}: {reason}. Remove constant features and sums of others, or try "
-            "fewer components, a simpler model such as 'EII', or reg_covar=1e-6 times the variance of the data."
+            f"n_components={self.n_components!r}: {reason}. Remove constant or linearly dependent features, or "
+            "try fewer components, a simpler model such as 'EII', or reg_covar=1e-6 times the variance of the "
+            "data."
         )
 
     def _publish(self, best: Trace[Fitted], n_samples: int, units: Units) -> None:
@@ -401,7 +401,7 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
         self._interrupted = best.interrupted
 
     def _warn_of_components(self, data: FloatArray) -> None:
-        """Say so if a component is one sample at most, or if components are the values of a feature."""
+        """Warn if a component has at most one sample, or if components are the values of a feature."""
         labels = self._posterior_of(data)[1].argmax(axis=1)
         groups = [data[labels == k] for k in range(self.n_components_)]
         small = [k for k, group in enumerate(groups) if len(group) < 2]
@@ -417,8 +417,8 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
         ]
         if features:
             warn_of_collapse(
-                f"some components are the samples with one value of a feature each: {_names_of(self, features)}",
-                "A Gaussian mixture takes the values of a discrete feature for clusters; leave such features out.",
+                f"in some components, all samples have the same value of a feature: {_names_of(self, features)}",
+                "A Gaussian mixture fits the values of a discrete feature as clusters; remove such features.",
             )
 
     def _posterior(self, X: Any) -> tuple[FloatArray, FloatArray]:
@@ -428,14 +428,14 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
         return self._posterior_of_gaps(data) if has_gaps else self._posterior_of(data)
 
     def _posterior_of_gaps(self, data: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """By what is there: the features of a normal distribution that are left have a normal distribution too."""
+        """Return log-densities and probabilities from the marginal distributions of the observed features."""
         logs, shares = np.zeros(len(data)), np.tile(self.weights_, (len(data), 1))
         patterns, places = np.unique(~np.isnan(data), axis=0, return_inverse=True)
-        for number, there in enumerate(patterns):
+        for number, mask in enumerate(patterns):
             rows = np.flatnonzero(places.ravel() == number)
-            if there.any():
-                left = Mixture(self.weights_, self.means_[:, there], self.covariances_[:, there][:, :, there])
-                logs[rows], shares[rows] = _posterior_under(left, data[np.ix_(rows, there)])
+            if mask.any():
+                marginal = Mixture(self.weights_, self.means_[:, mask], self.covariances_[:, mask][:, :, mask])
+                logs[rows], shares[rows] = _posterior_under(marginal, data[np.ix_(rows, mask)])
         return logs, shares
 
     def _posterior_of(self, data: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -456,43 +456,43 @@ def _names_of(estimator: Any, features: Iterable[Any]) -> str:
 
 
 def _numbers(n_components: Any, n_samples: int) -> list[int]:
-    several = isinstance(n_components, Iterable) and not isinstance(n_components, str)
-    numbers = list(n_components) if several else [n_components]
+    is_sequence = isinstance(n_components, Iterable) and not isinstance(n_components, str)
+    numbers = list(n_components) if is_sequence else [n_components]
     if not numbers:
-        raise ValueError("n_components holds no number; give at least one.")
+        raise ValueError("n_components is empty; pass at least one number.")
     for number in numbers:
         check_integer("n_components", number, 1)
     if min(numbers) > n_samples:
-        raise ValueError(f"n_components={n_components!r} is more than the {n_samples} samples; give fewer.")
+        raise ValueError(f"n_components={n_components!r} is more than the {n_samples} samples; choose fewer.")
     return list(dict.fromkeys(int(number) for number in numbers))
 
 
 def _models(covariance_models: Any, n_features: int) -> list[str]:
-    """The names of the models; with one feature only their first letter matters."""
+    """Return the names of the models; with one feature, only their first letter is used."""
     if isinstance(covariance_models, str) and covariance_models == "auto":
         return list(ONE_DIMENSIONAL if n_features == 1 else MULTIVARIATE)
     names = list(covariance_models) if isinstance(covariance_models, (list, tuple, set)) else [covariance_models]
     if not names:
-        raise ValueError("covariance_models holds no name; give at least one, or 'auto'.")
+        raise ValueError("covariance_models is empty; pass at least one name, or 'auto'.")
     allowed = [*MULTIVARIATE, *(ONE_DIMENSIONAL if n_features == 1 else ())]
     for name in names:
         check_choice("covariance_models", name, ["auto", *allowed] if len(names) == 1 else allowed)
     return list(dict.fromkeys(name[0] if n_features == 1 else name for name in names))
 
 
-def _given_responsibilities(init: Any, n_samples: int, number: int) -> FloatArray:
-    given = check_array(init, ensure_2d=False, dtype=None, input_name="init")
-    if given.ndim == 1:
-        names, labels = np.unique(given, return_inverse=True)
-        if len(given) == n_samples and len(names) == number:
+def _read_responsibilities(init: Any, n_samples: int, number: int) -> FloatArray:
+    values = check_array(init, ensure_2d=False, dtype=None, input_name="init")
+    if values.ndim == 1:
+        names, labels = np.unique(values, return_inverse=True)
+        if len(values) == n_samples and len(names) == number:
             return np.eye(number)[labels]
-    elif given.shape == (n_samples, number):
-        shares: FloatArray = given.astype(np.float64)
+    elif values.shape == (n_samples, number):
+        shares: FloatArray = values.astype(np.float64)
         if (shares >= 0).all() and np.allclose(shares.sum(axis=1), 1, rtol=0, atol=1e-6):
             return shares
     raise ValueError(
         f"init must be labels of {n_samples} samples in {number} clusters, or probabilities of shape "
-        f"{(n_samples, number)} that are not negative and add up to one in each row, got shape {given.shape}."
+        f"{(n_samples, number)} that are nonnegative and sum to 1 in each row, got shape {values.shape}."
     )
 
 

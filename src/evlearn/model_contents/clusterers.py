@@ -1,4 +1,4 @@
-"""What a model file may hold of clusterers and of transformers of ours."""
+"""Contents of the model files of clusterers and of evlearn transformers."""
 
 from typing import Any
 
@@ -6,9 +6,10 @@ import numpy as np
 
 from evlearn.belief import FocalSets, check_masses
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
-from evlearn.cluster.centroids.adaptive import AdaptiveModel
+from evlearn.cluster.centroids.adaptive import AdaptiveMetric, AdaptiveModel
 from evlearn.cluster.centroids.model import FARTHEST, Coordinates, EuclideanModel, Statistics
-from evlearn.cluster.centroids.young_stream import Memory, YoungStream
+from evlearn.cluster.centroids.warmup_buffer import BufferLimits, WarmupBuffer
+from evlearn.cluster.focal_families import KINDS, FocalFamily
 from evlearn.cluster.model_based.bootclus import BootstrapModel
 from evlearn.cluster.model_based.merged_mixture import MergedModel
 from evlearn.cluster.neighbors.eknnclus import NeighborModel
@@ -16,12 +17,19 @@ from evlearn.cluster.neighbors.label_search import Support
 from evlearn.cluster.outlier_rule import OutlierRule
 from evlearn.cluster.pairwise.landmarks import LandmarkModel
 from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, Transform
-from evlearn.cluster.relational.medoids import Between, MedoidModel, Medoids
+from evlearn.cluster.pairwise.scales import Quantile
+from evlearn.cluster.relational.medoids import (
+    KINDS_OF_MEDOIDS,
+    MedoidDissimilarities,
+    MedoidKind,
+    MedoidModel,
+    Medoids,
+)
 from evlearn.cluster.relational.squared_dissimilarities import Squares
 from evlearn.cluster.relational.weighted_means import RelationalModel
 from evlearn.cluster.set_costs import DEAREST, SetCosts
-from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
-from evlearn.metric_learning.features import KERNELS
+from evlearn.metric_learning import FDA, PCCA, LocalFDA
+from evlearn.metric_learning.features import KERNEL_ATTRIBUTES, KERNEL_PARAMS, KERNELS
 from evlearn.mixture.bootstrap import GaussianReplicates
 from evlearn.mixture.em import Mixture
 from evlearn.mixture.gaps import Gaps
@@ -43,6 +51,7 @@ from evlearn.utils.stored_values import (
     LARGEST_CLAIM,
     Check,
     array,
+    check_keys,
     check_length,
     flag,
     instance,
@@ -55,34 +64,50 @@ from evlearn.utils.stored_values import (
     whole,
 )
 
-_SQUARABLE = number(1e-154, 1e154)  # its square is a number, and not zero
-_COSTLIEST = 10 * DEAREST  # with rounding
-_INSIDE = array(2, low=-FARTHEST, high=FARTHEST)  # in the coordinates of a model
+_SQUARABLE = number(1e-154, 1e154)  # the square neither overflows nor underflows
+_MAX_COST = 10 * DEAREST  # with rounding errors
+_PROTOTYPES = array(2, low=-FARTHEST, high=FARTHEST)  # in the coordinates of a model
 _SETS = instance(FocalSets)
 
 
-def _covariance(where: str, value: Any) -> None:
+def _covariance(location: str, value: Any) -> None:
     if isinstance(value, np.ndarray) and value.ndim == 1:  # variances
-        array(1, low=np.finfo(float).tiny)(where, value)
+        array(1, low=np.finfo(float).tiny)(location, value)
         return
-    array(2)(where, value)
-    quadratic_forms(where, value[None])
+    array(2)(location, value)
+    quadratic_forms(location, value[None])
     sizes = np.linalg.eigvalsh(value)
     if sizes.size and not sizes[0] > 1e-14 * sizes[-1]:
-        raise ValueError(f"{where} must be a covariance matrix, and is singular")
+        raise ValueError(f"{location} must be a covariance matrix that is not singular")
 
 
 # Parts of models
 
-#: The classes inside models of clusterers, and what their fields must be.
+#: Classes inside the models of clusterers, and the checks of their fields.
 PARTS = [
-    Part(one, checks)
-    for one, checks in (
-        (Coordinates, {"centre": array(1), "scale": _SQUARABLE}),
+    Part(kind, checks)
+    for kind, checks in (
+        (
+            FocalFamily,
+            {"kind": text("auto", *KINDS), "include_omega": optional(flag), "n_neighbors": whole(1)},
+        ),
+        (Quantile, {"level": number(0, 1, above=True)}),
+        (AdaptiveMetric, {"reg_covar": number(0, 1)}),
+        (
+            MedoidKind,
+            {
+                "name": text(*KINDS_OF_MEDOIDS),
+                "eta": number(0),
+                "gamma": number(0),
+                "joint_weight_exponent": number(0),
+                "weight_exponent": number(1, above=True),
+            },
+        ),
+        (Coordinates, {"center": array(1), "scale": _SQUARABLE}),
         (
             Gaps,
             {
-                "centre": array(1),
+                "center": array(1),
                 "scale": array(1, low=np.finfo(float).tiny),
                 "shares": array(1, low=np.finfo(float).tiny, high=1 + 1e-4),
                 "means": array(2, low=-1e6, high=1e6),
@@ -94,8 +119,8 @@ PARTS = [
             SetCosts,
             {
                 "focal_sets": _SETS,
-                "spread": array(1, low=0, high=_COSTLIEST),
-                "gain": array(1, low=0, high=_COSTLIEST),
+                "spread": array(1, low=0, high=_MAX_COST),
+                "gain": array(1, low=0, high=_MAX_COST),
                 "empty": number(0, finite=False),
                 "beta": number(1, above=True),
             },
@@ -109,13 +134,13 @@ PARTS = [
                 "scatter": optional(array(3)),
             },
         ),
-        (YoungStream, {"rows": array(2), "weights": array(1, low=0), "looked_at": whole()}),
+        (WarmupBuffer, {"rows": array(2), "weights": array(1, low=0), "n_seen_at_check": whole()}),
         (
             EuclideanModel,
             {
                 "costs": instance(SetCosts),
                 "coordinates": instance(Coordinates),
-                "prototypes": _INSIDE,
+                "prototypes": _PROTOTYPES,
                 "fixed": flag,
                 "outliers": optional(instance(OutlierRule)),
             },
@@ -125,7 +150,7 @@ PARTS = [
             {
                 "costs": instance(SetCosts),
                 "coordinates": instance(Coordinates),
-                "prototypes": _INSIDE,
+                "prototypes": _PROTOTYPES,
                 "metrics": quadratic_forms,
                 "reg_covar": number(0),
                 "fixed": flag,
@@ -141,7 +166,7 @@ PARTS = [
         ),
         (
             Transform,
-            {"kind": text(*TRANSFORMS), "d0": _SQUARABLE, "ranks": optional(array(1)), "near": number(0)},
+            {"kind": text(*TRANSFORMS), "d0": _SQUARABLE, "ranks": optional(array(1)), "d1": number(0)},
         ),
         (
             LandmarkModel,
@@ -168,7 +193,7 @@ PARTS = [
                 "weights": optional(array(2, low=0)),
             },
         ),
-        (Between, {"apart": array(2, low=0), "eta": POSITIVE, "gamma": number(0)}),
+        (MedoidDissimilarities, {"dissimilarities": array(2, low=0), "eta": POSITIVE, "gamma": number(0)}),
         (
             MedoidModel,
             {
@@ -178,11 +203,11 @@ PARTS = [
                 "empty": number(0, finite=False),
                 "beta": number(1, above=True),
                 "unit": POSITIVE,
-                "between": optional(instance(Between)),
+                "medoid_dissimilarities": optional(instance(MedoidDissimilarities)),
             },
         ),
         (Mixture, {"weights": array(2, low=0, high=SHARES), "means": array(3), "covariances": array(4)}),
-        (Units, {"centre": array(1), "scale": POSITIVE}),
+        (Units, {"center": array(1), "scale": POSITIVE}),
         (GaussianReplicates, {"mixtures": instance(Mixture), "units": instance(Units)}),
         (
             BootstrapModel,
@@ -223,7 +248,7 @@ PARTS = [
 # Estimators
 
 
-def _agree_on_prototypes(estimator: Any) -> None:
+def _validate_prototypes(estimator: Any) -> None:
     model = estimator._model
     check_sets(estimator)
     check_features(estimator, model.n_features)
@@ -231,28 +256,28 @@ def _agree_on_prototypes(estimator: Any) -> None:
     check_length("cluster_centers_", estimator.__dict__.get("cluster_centers_"), (n_clusters, n_features))
     check_length("metrics_", estimator.__dict__.get("metrics_"), (n_clusters, n_features, n_features))
     check_count(estimator, "n_clusters_", n_clusters)
-    told: Statistics | None = estimator.__dict__.get("_statistics")
-    if told is None:
+    statistics: Statistics | None = estimator.__dict__.get("_statistics")
+    if statistics is None:
         return
     adaptive = isinstance(model, AdaptiveModel)
     n_sets = len(model.focal_sets)
-    check_length("_statistics.powers", told.powers, (n_sets,))
-    check_length("_statistics.sums", told.sums, (n_sets - 1 if adaptive else n_clusters, n_features))
-    check_length("_statistics.scatter", told.scatter, (n_clusters, n_features, n_features))
-    if (told.scatter is not None) != adaptive or not {
+    check_length("_statistics.powers", statistics.powers, (n_sets,))
+    check_length("_statistics.sums", statistics.sums, (n_sets - 1 if adaptive else n_clusters, n_features))
+    check_length("_statistics.scatter", statistics.scatter, (n_clusters, n_features, n_features))
+    if (statistics.scatter is not None) != adaptive or not {
         "_seen_weight",
         "n_samples_seen_",
     } <= estimator.__dict__.keys():
-        raise ValueError("what was learned in portions is not complete")
-    young: YoungStream | None = estimator.__dict__.get("_young")
+        raise ValueError("the state of partial_fit is incomplete")
+    young: WarmupBuffer | None = estimator.__dict__.get("_warmup_buffer")
     if young is not None:
-        largest = Memory.of(None, n_clusters).size  # with a half-life there are fewer rows
+        largest = BufferLimits.of(None, n_clusters).size  # fewer rows with a half-life
         n_rows = min(len(young.rows), largest, estimator.n_samples_seen_)
-        check_length("_young.rows", young.rows, (n_rows, n_features))
-        check_length("_young.weights", young.weights, (n_rows,))
+        check_length("_warmup_buffer.rows", young.rows, (n_rows, n_features))
+        check_length("_warmup_buffer.weights", young.weights, (n_rows,))
 
 
-def _agree_on_landmarks(estimator: Any) -> None:
+def _validate_landmarks(estimator: Any) -> None:
     model = estimator._model
     check_sets(estimator)
     check_masses(model.masses, model.focal_sets)
@@ -260,7 +285,7 @@ def _agree_on_landmarks(estimator: Any) -> None:
     _check_reach(estimator, model.landmarks, model.indices)
 
 
-def _agree_on_relations(estimator: Any) -> None:
+def _validate_relations(estimator: Any) -> None:
     model, training = estimator._model, estimator._training
     check_sets(estimator)
     n_clusters, n_samples = model.weights.shape
@@ -272,21 +297,23 @@ def _agree_on_relations(estimator: Any) -> None:
     check_length("prototype_weights_", estimator.__dict__.get("prototype_weights_"), (n_clusters, n_samples))
 
 
-def _agree_on_medoids(estimator: Any) -> None:
+def _validate_medoids(estimator: Any) -> None:
     model, training = estimator._model, estimator._training
     check_sets(estimator)
     _check_metric(estimator, estimator.metric, training)
     if training is not None:
         check_length("_training", training, (len(model.medoids.objects), estimator.n_features_in_))
     _check_reach(estimator, training, model.medoids.objects)
-    median = model.between is not None
-    if median != (estimator.medoids == "median"):
-        raise ValueError(f"its medoids are {shortened(estimator.medoids)}, and its model is another")
+    median = model.medoid_dissimilarities is not None
+    if median != (estimator._kind.name == "median"):
+        raise ValueError(
+            f"its parameter medoids is {shortened(estimator.medoids)}, which does not match its model"
+        )
     shape = (model.focal_sets.frame_size,) if median else model.medoids.chosen.shape
     check_length("medoid_indices_", estimator.__dict__.get("medoid_indices_"), shape)
 
 
-def _agree_on_replicates(estimator: Any) -> None:
+def _validate_replicates(estimator: Any) -> None:
     model = estimator._model
     check_sets(estimator)
     check_masses(model.masses, model.focal_sets)
@@ -294,25 +321,25 @@ def _agree_on_replicates(estimator: Any) -> None:
     _, n_components, n_features = replicates.mixtures.means.shape
     check_features(estimator, n_features)
     if n_components != model.focal_sets.frame_size:
-        raise ValueError(f"its mixtures have {n_components} components, and there are other clusters")
-    replicates.posterior(replicates.units.centre[None])  # raises if a covariance matrix is singular
+        raise ValueError(f"its mixtures have {n_components} components, which is not the number of clusters")
+    replicates.posterior(replicates.units.center[None])  # raises if a covariance matrix is singular
     check_count(estimator, "n_clusters_", n_components)
     check_count(estimator, "n_bootstrap_", len(replicates))
 
 
-def _agree_on_merged(estimator: Any) -> None:
+def _validate_merged(estimator: Any) -> None:
     model = estimator._model
     check_sets(estimator)
     mixture = model.mixture
     _, n_components, n_features = mixture.mixtures.means.shape
     check_features(estimator, n_features)
-    mixture.posterior(mixture.units.centre[None])  # raises if a covariance matrix is singular
+    mixture.posterior(mixture.units.center[None])  # raises if a covariance matrix is singular
     check_length("components_", estimator.__dict__.get("components_"), (n_components,))
     if not np.array_equal(model.focal_sets.membership, FocalSets.simple(model.focal_sets.frame_size).membership):
-        raise ValueError("its sets must be single clusters and all of them")
+        raise ValueError("its sets must be the single clusters and the set of all clusters")
 
 
-def _agree_on_neighbors(estimator: Any) -> None:
+def _validate_neighbors(estimator: Any) -> None:
     model = estimator._model
     check_sets(estimator)
     _check_metric(estimator, model.metric, model.training)
@@ -320,13 +347,13 @@ def _agree_on_neighbors(estimator: Any) -> None:
     check_count(estimator, "n_clusters_", model.focal_sets.frame_size)
 
 
-def _agree_on_components(estimator: Any) -> None:
+def _validate_components(estimator: Any) -> None:
     n_components, n_features = estimator.components_.shape
     check_features(estimator, n_features)
     check_length("ratios_", estimator.__dict__.get("ratios_"), (n_components,))
 
 
-def _agree_on_kernels(estimator: Any) -> None:
+def _validate_kernels(estimator: Any) -> None:
     n_components, n_support = estimator.dual_coef_.shape
     precomputed = estimator.kernel == "precomputed"
     rows = (0 if precomputed else n_support, estimator.n_features_in_)
@@ -338,37 +365,55 @@ def _agree_on_kernels(estimator: Any) -> None:
             check_length(name, value, (n_components,))
     if precomputed:
         _check_reach(estimator, None, estimator.support_)
+
+
+def _validate_components_or_kernels(estimator: Any) -> None:
+    """Check the features that were fitted: linear ones, or those of a kernel."""
     _check_kernel(estimator)
+    attributes, is_linear = vars(estimator).keys(), estimator.kernel is None
+    missing = ({"components_"} if is_linear else _KERNELS.keys()) - attributes
+    if missing:
+        raise ValueError(f"its structure is broken, because it lacks {min(missing)!r}")
+    excess = attributes & (set(KERNEL_ATTRIBUTES) if is_linear else {"components_"})
+    if excess:
+        raise ValueError(f"with kernel={estimator.kernel!r} it must not have {min(excess)!r}")
+    (_validate_components if is_linear else _validate_kernels)(estimator)
 
 
 def _check_kernel(estimator: Any) -> None:
-    text(*KERNELS)("kernel", estimator.kernel)
+    optional(text(*KERNELS))("kernel", estimator.kernel)
     optional(POSITIVE)("gamma", estimator.gamma)
-    POSITIVE("degree", estimator.degree)
-    number()("coef0", estimator.coef0)
+    if estimator.kernel_params is not None:
+        check_keys("kernel_params", estimator.kernel_params, (), KERNEL_PARAMS)
+        POSITIVE("degree", estimator.kernel_params.get("degree", KERNEL_PARAMS["degree"]))
+        number()("coef0", estimator.kernel_params.get("coef0", KERNEL_PARAMS["coef0"]))
+    for name in ("n_components", "reg", "tol"):
+        value = getattr(estimator, name, None)
+        if isinstance(value, str):
+            text("auto")(name, value)
 
 
 def _check_metric(estimator: Any, metric: str, training: Any) -> None:
     if estimator.metric != metric or not isinstance(metric, str):
-        raise ValueError(f"its metric is {shortened(estimator.metric)}, and that of its model {shortened(metric)}")
+        raise ValueError(f"its metric is {shortened(estimator.metric)}, but its model has {shortened(metric)}")
     if (metric == "precomputed") != (training is None):
-        raise ValueError(f"with metric={shortened(metric)} it must hold the samples to compare with, or none")
+        raise ValueError(f"with metric={shortened(metric)}, its training samples are missing or not allowed")
 
 
-def _check_reach(estimator: Any, training: Any, objects: Any) -> None:
-    """Raise unless a row has a value for each sample, or for each feature of a sample."""
+def _check_reach(estimator: Any, training: Any, indices: Any) -> None:
+    """Raise unless rows have a value for each training sample, or for each feature."""
     if training is not None:
         check_features(estimator, training.shape[1])
     elif estimator.n_features_in_ > LARGEST_CLAIM:
         raise ValueError(f"n_features_in_ is {estimator.n_features_in_}, which is too large")
-    elif objects.max(initial=0) >= estimator.n_features_in_:
-        raise ValueError(f"it names a sample beyond the {estimator.n_features_in_} that a row is compared with")
+    elif indices.max(initial=0) >= estimator.n_features_in_:
+        raise ValueError(f"it refers to a sample beyond the {estimator.n_features_in_} columns of a row")
 
 
-#: Parameters that belong to the data of a fit, and not to the model.
-_OF_THE_DATA = frozenset({"connectivity"})
+#: Parameters that describe the training data, not the model.
+_DATA_PARAMETERS = frozenset({"connectivity"})
 _CLUSTERER = N_FEATURES | {"focal_sets_": _SETS}
-_OF_PROTOTYPES: dict[str, Check] = DESCENT | {
+_PROTOTYPE_ATTRIBUTES: dict[str, Check] = DESCENT | {
     "metrics_": array(3),
     "alpha_": number(0),
     "beta_": number(1),
@@ -377,45 +422,47 @@ _OF_PROTOTYPES: dict[str, Check] = DESCENT | {
     "n_clusters_": whole(1),
     "_statistics": instance(Statistics),
     "_seen_weight": POSITIVE,
-    "_young": optional(instance(YoungStream)),
+    "_warmup_buffer": optional(instance(WarmupBuffer)),
     "n_samples_seen_": whole(),
 }
 _PAIR_LOSS: dict[str, Check] = DESCENT | {"ratios_": array(1, finite=False)}
-_KERNELS: dict[str, Check] = N_FEATURES | {
+_KERNELS: dict[str, Check] = {
     "support_": INDICES,
     "_support_rows": array(2),
-    "_intercept": lambda where, value: (array(1) if isinstance(value, np.ndarray) else number())(where, value),
+    "_intercept": lambda location, value: (array(1) if isinstance(value, np.ndarray) else number())(
+        location, value
+    ),
     "dual_coef_": array(2),
 }
 
 
 def _clusterer(
-    estimator: Any, model: tuple[type, ...], others: dict[str, Check], agree: Any, **required: Check
+    estimator: Any, model: tuple[type, ...], others: dict[str, Check], validate: Any, **required: Check
 ) -> Contents:
-    def agree_on_all(estimator: Any) -> None:
-        agree(estimator)
+    def validate_all(estimator: Any) -> None:
+        validate(estimator)
         gaps = estimator.__dict__.get("_gaps")
         if gaps is not None:
-            check_features(estimator, len(gaps.centre))
+            check_features(estimator, len(gaps.center))
 
-    known = others | {"_gaps": optional(instance(Gaps)), "_lacks_evidence": flag, "_problems": sentences}
+    optional_checks = others | {"_gaps": optional(instance(Gaps)), "_lacks_evidence": flag, "_problems": sentences}
     all_required = _CLUSTERER | {"_model": instance(*model)} | required
-    return Contents(estimator, all_required, known, agree_on_all, omitted=_OF_THE_DATA)
+    return Contents(estimator, all_required, optional_checks, validate_all, omitted=_DATA_PARAMETERS)
 
 
 _TRAINING = optional(array(2))
-_PROTOTYPES = ((EuclideanModel, AdaptiveModel), _OF_PROTOTYPES, _agree_on_prototypes)
-#: Clusterers that have files.
+_PROTOTYPE_FIT = ((EuclideanModel, AdaptiveModel), _PROTOTYPE_ATTRIBUTES, _validate_prototypes)
+#: Clusterers with model files.
 CLUSTERERS = (
     *(
-        _clusterer(one, *_PROTOTYPES, cluster_centers_=array(2), delta_=number(0, finite=False))
-        for one in (BPEC, CCM, CECM, ECM, SECM)
+        _clusterer(kind, *_PROTOTYPE_FIT, cluster_centers_=array(2), delta_=number(0, finite=False))
+        for kind in (BPEC, CCM, CECM, ECM, SECM)
     ),
     _clusterer(
         EVCLUS,
         (LandmarkModel,),
         DESCENT | {"d0_": number(0), "d1_": number(0), "stress_": ANY_NUMBER},
-        _agree_on_landmarks,
+        _validate_landmarks,
     ),
     _clusterer(
         RECM,
@@ -428,7 +475,7 @@ CLUSTERERS = (
             "delta_": number(0, finite=False),
             "shift_": number(0, finite=False),
         },
-        _agree_on_relations,
+        _validate_relations,
         _unit=instance(Squares),
         _training=_TRAINING,
     ),
@@ -442,31 +489,36 @@ CLUSTERERS = (
             "prototype_weights_": array(2, low=0),
             "delta_": number(0, finite=False),
         },
-        _agree_on_medoids,
+        _validate_medoids,
         _training=_TRAINING,
     ),
     _clusterer(
         BootClus,
         (BootstrapModel,),
         DESCENT | {"n_clusters_": whole(1), "n_bootstrap_": whole(1)},
-        _agree_on_replicates,
+        _validate_replicates,
     ),
     _clusterer(
         MergedMixture,
         (MergedModel,),
         DESCENT | {"components_": INDICES, "overlaps_": array(1)},
-        _agree_on_merged,
+        _validate_merged,
     ),
     _clusterer(
-        EKNNClus, (NeighborModel,), DESCENT | {"n_clusters_": whole(1), "scale_": POSITIVE}, _agree_on_neighbors
+        EKNNClus, (NeighborModel,), DESCENT | {"n_clusters_": whole(1), "scale_": POSITIVE}, _validate_neighbors
     ),
 )
-_LINEAR = N_FEATURES | {"components_": array(2)}
-#: Transformers of ours that have files.
+_COMPONENTS: dict[str, Check] = {"components_": array(2)}
+#: evlearn transformers with model files.
 TRANSFORMERS = (
-    *(Contents(one, _LINEAR, _PAIR_LOSS, _agree_on_components) for one in (FDA, LocalFDA, PCCA)),
-    Contents(KernelPCCA, _KERNELS, _PAIR_LOSS, _agree_on_kernels),
-    Contents(KernelFDA, _KERNELS, _PAIR_LOSS | {"intercept_": array(1)}, _agree_on_kernels),
+    Contents(LocalFDA, N_FEATURES | _COMPONENTS, _PAIR_LOSS, _validate_components),
+    Contents(PCCA, N_FEATURES, _PAIR_LOSS | _COMPONENTS | _KERNELS, _validate_components_or_kernels),
+    Contents(
+        FDA,
+        N_FEATURES,
+        _PAIR_LOSS | _COMPONENTS | _KERNELS | {"intercept_": array(1)},
+        _validate_components_or_kernels,
+    ),
 )
 
 __all__ = ["CLUSTERERS", "PARTS", "TRANSFORMERS"]

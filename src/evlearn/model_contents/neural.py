@@ -1,4 +1,4 @@
-"""What a model file may hold of NNEVCLUS: a network of layers with ReLU, as numbers."""
+"""Contents of the model files of NNEVCLUS: the weights and biases of a network with ReLU layers."""
 
 from itertools import pairwise
 from typing import Any
@@ -14,47 +14,58 @@ from evlearn.model_contents.contents import (
     POSITIVE,
     Contents,
     Part,
+    any_of,
     check_features,
     check_sets,
-    either,
-    listed,
+    list_of,
 )
 from evlearn.neural import NNEVCLUS
 from evlearn.neural.model import NeuralModel
 from evlearn.neural.network import EvidentialNetwork, layers
 from evlearn.neural.reading import Reader
-from evlearn.utils.stored_values import array, check_length, flag, instance, number, optional, sentences
+from evlearn.neural.solver import SOLVERS, Solver
+from evlearn.utils.stored_values import (
+    array,
+    check_length,
+    flag,
+    instance,
+    number,
+    optional,
+    sentences,
+    text,
+    whole,
+)
 
 
-def _told_by_network(network: EvidentialNetwork) -> dict[str, Any]:
+def _fields_of_network(network: EvidentialNetwork) -> dict[str, Any]:
     body = network.body
     parts: list[Any] = list(body) if isinstance(body, nn.Sequential) else []
     linear = parts[::2]
     if network.link is not None or not _is_plain(parts):
         raise TypeError(
-            "a model file holds networks of NNEVCLUS that are sizes of layers, without outlier_model; use "
-            "joblib.dump for others."
+            "a model file can hold only NNEVCLUS networks that are given as sizes of layers, without "
+            "outlier_model; use joblib.dump for others."
         )
     return {
-        "weights": [one.weight.detach().cpu().numpy() for one in linear],
-        "biases": [one.bias.detach().cpu().numpy() for one in linear],
+        "weights": [layer.weight.detach().cpu().numpy() for layer in linear],
+        "biases": [layer.bias.detach().cpu().numpy() for layer in linear],
     }
 
 
 def _is_plain(parts: list[Any]) -> bool:
-    """Whether a network is linear layers with biases, and ReLU between them."""
+    """Return True if a network consists of linear layers with biases and ReLU between them."""
     kinds = [nn.Linear, nn.ReLU] * (len(parts) // 2) + [nn.Linear]
-    return [type(one) for one in parts] == kinds and all(one.bias is not None for one in parts[::2])
+    return [type(part) for part in parts] == kinds and all(part.bias is not None for part in parts[::2])
 
 
 def _make_network(weights: Any, biases: Any) -> EvidentialNetwork:
-    sizes = [weights[0].shape[1], *(len(one) for one in weights)]
-    if len(weights) != len(biases) or len({one.dtype for one in (*weights, *biases)}) > 1 or min(sizes) < 1:
-        raise ValueError("a network must have a bias for each layer, in one precision")
+    sizes = [weights[0].shape[1], *(len(weight) for weight in weights)]
+    if len(weights) != len(biases) or len({values.dtype for values in (*weights, *biases)}) > 1 or min(sizes) < 1:
+        raise ValueError("a network must have a bias for each layer, all of the same precision")
     for (before, after), weight, bias in zip(pairwise(sizes), weights, biases, strict=True):
         check_length("weights", weight, (after, before))
         check_length("biases", bias, (after,))
-    with torch.random.fork_rng(devices=[]):  # layers draw weights when they are made
+    with torch.random.fork_rng(devices=[]):  # new layers draw random weights
         body = layers(sizes[0], sizes[1:-1], sizes[-1])
     with torch.no_grad():
         body.to(dtype=torch.from_numpy(weights[0]).dtype)
@@ -65,7 +76,7 @@ def _make_network(weights: Any, biases: Any) -> EvidentialNetwork:
     return EvidentialNetwork(body, None).eval()
 
 
-def _agree(estimator: Any) -> None:
+def _validate(estimator: Any) -> None:
     check_sets(estimator)
     model = estimator._model
     reader = model.reader
@@ -75,13 +86,13 @@ def _agree(estimator: Any) -> None:
     check_length("scale", reader.scale, (n_inputs,))
     if isinstance(reader.middle, np.ndarray):
         check_length("middle", reader.middle, (n_inputs,))
-    found = _told_by_network(model.network)["weights"]
-    if found[0].shape[1] != n_inputs or len(found[-1]) != len(model.focal_sets):
-        raise ValueError(f"its network must lead from {n_inputs} inputs to {len(model.focal_sets)} masses")
+    weights = _fields_of_network(model.network)["weights"]
+    if weights[0].shape[1] != n_inputs or len(weights[-1]) != len(model.focal_sets):
+        raise ValueError(f"its network must have {n_inputs} inputs and {len(model.focal_sets)} outputs")
 
 
-def _make(estimator: Any, learned: dict[str, Any]) -> Any:
-    for name, value in learned.items():
+def _make(estimator: Any, state: dict[str, Any]) -> Any:
+    for name, value in state.items():
         setattr(estimator, name, value)
     estimator.network_ = estimator._model.network
     estimator.outlier_model_ = None
@@ -90,20 +101,30 @@ def _make(estimator: Any, learned: dict[str, Any]) -> Any:
 
 PARTS = [
     Part(
+        Solver,
+        {
+            "name": text(*SOLVERS),
+            "batch_size": any_of(text("auto"), whole(2)),
+            "learning_rate": any_of(text("auto"), number(0, above=True)),
+            "validation_fraction": number(0, 1),
+            "patience": whole(1),
+        },
+    ),
+    Part(
         Reader,
         {
             "mean": array(1),
             "components": optional(array(2)),
             "scale": array(1, low=1e-300),
             "outlier_model": instance(type(None)),
-            "middle": either(number(), array(1)),
+            "middle": any_of(number(), array(1)),
             "reach": number(0, finite=False, above=True),
         },
     ),
     Part(
         EvidentialNetwork,
-        {"weights": listed(array(2), fewest=1), "biases": listed(array(1), fewest=1)},
-        _told_by_network,
+        {"weights": list_of(array(2), min_length=1), "biases": list_of(array(1), min_length=1)},
+        _fields_of_network,
         _make_network,
     ),
     Part(
@@ -119,8 +140,8 @@ NEURAL = Contents(
     NNEVCLUS,
     N_FEATURES | {"focal_sets_": instance(FocalSets), "_model": instance(NeuralModel)},
     DESCENT | {"d0_": POSITIVE, "d1_": number(0), "_lacks_evidence": flag, "_problems": sentences},
-    _agree,
-    made=_make,
+    _validate,
+    set_state=_make,
 )
 
 __all__ = ["NEURAL", "PARTS"]

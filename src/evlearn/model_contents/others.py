@@ -1,4 +1,4 @@
-"""What a model file may hold of classifiers, mixtures, ensembles and conformal clusterers."""
+"""Contents of the model files of classifiers, mixtures, ensembles and conformal clusterers."""
 
 from typing import Any
 
@@ -19,10 +19,10 @@ from evlearn.classify.neighbor_evidence import CrispEvidence, SoftEvidence
 from evlearn.classify.prototype_networks import ENNParameters, RBFParameters
 from evlearn.classify.weights_of_evidence import sets_of_evidence
 from evlearn.conformal import ConformalClusterer, UnseenClassDetector
-from evlearn.conformal.outliers import Remoteness
+from evlearn.conformal.outliers import OutlierScorer
 from evlearn.conformal.p_values import Scores
-from evlearn.conformal.strangeness import QUESTIONS, Strangeness
-from evlearn.conformal.support import Speaker
+from evlearn.conformal.strangeness import CRITERIA, Strangeness
+from evlearn.conformal.support import ClustererAdapter
 from evlearn.ensemble import CredalEnsemble
 from evlearn.ensemble.credal_ensemble import EnsembleModel
 from evlearn.ensemble.fusion import RULES
@@ -42,7 +42,7 @@ from evlearn.model_contents.contents import (
     check_features,
     check_sets,
     labels,
-    listed,
+    list_of,
 )
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import predicted_partition, predicts_masses, split_pipeline
@@ -63,16 +63,16 @@ _SETS = instance(FocalSets)
 _UNITS = array(1, low=1e-300)
 
 
-def _estimator(where: str, value: Any) -> None:
+def _estimator(location: str, value: object) -> None:
     if not any(hasattr(value, name) for name in ("predict_mass", "predict_proba", "predict")):
-        raise ValueError(f"{where} must be a clusterer that predicts")
+        raise ValueError(f"{location} must be a clusterer that predicts")
 
 
 # Classifiers
 
 
-def _told_by_tree(tree: BoxTree) -> dict[str, Any]:
-    """The samples, from which the tree is built again."""
+def _fields_of_tree(tree: BoxTree) -> dict[str, Any]:
+    """Return the samples, from which the tree can be rebuilt."""
     return {"rows": tree.samples}
 
 
@@ -82,7 +82,7 @@ def _make_tree(rows: Any) -> BoxTree:
     return BoxTree.of(np.ascontiguousarray(rows))
 
 
-def _agree_on_evidence(estimator: Any) -> None:
+def _validate_neighbors(estimator: Any) -> None:
     estimator._check_parameters()
     evidence, sets = estimator._evidence, estimator.focal_sets_
     n_samples, n_features = _size_of_search(estimator)
@@ -90,76 +90,76 @@ def _agree_on_evidence(estimator: Any) -> None:
     check_count(estimator, "_n_samples", n_samples)
     check_length("_counts", estimator._counts, (n_samples,))
     if evidence.focal_sets != sets or sets.frame_size != len(estimator.classes_):
-        raise ValueError("its labels and focal_sets_ are about other sets")
+        raise ValueError("its labels and focal_sets_ have different sets")
     check_length("gamma_", estimator.gamma_, (evidence.n_scales,))
     gaps = estimator.__dict__.get("_gaps")
     if gaps is not None:
-        check_features(estimator, len(gaps.centre))
+        check_features(estimator, len(gaps.center))
     if isinstance(evidence, SoftEvidence):
         check_length("denials", evidence.denials, (n_samples, len(sets) - 1))
         return
     _check_simple(sets)
     check_length("codes", evidence.codes, (n_samples,))
     if evidence.codes.max() >= sets.frame_size or evidence.codes.dtype != np.int32:
-        raise ValueError("codes must be numbers of classes, in 32 bits")
+        raise ValueError("codes must be class indices of 32 bits")
 
 
 def _size_of_search(estimator: Any) -> tuple[int, int]:
-    """The numbers of training samples and of features that a search knows."""
+    """Return the numbers of training samples and of features of the neighbor search."""
     search = estimator._tree
     if isinstance(search, BoxTree):
-        kind, shape = estimator.metric == "euclidean", _told_by_tree(search)["rows"].shape
+        matches, shape = estimator.metric == "euclidean", _fields_of_tree(search)["rows"].shape
     elif isinstance(search, MetricSearch):
-        kind, shape = search.metric == estimator.metric, search.samples.shape
+        matches, shape = search.metric == estimator.metric, search.samples.shape
     else:
-        kind, shape = estimator.metric == "precomputed", 2 * (estimator.n_features_in_,)
-    if not kind:
-        raise ValueError("its metric and its search do not agree")
+        matches, shape = estimator.metric == "precomputed", 2 * (estimator.n_features_in_,)
+    if not matches:
+        raise ValueError("its metric does not match its neighbor search")
     return int(shape[0]), int(shape[1])
 
 
 def _check_simple(sets: FocalSets) -> None:
     if not np.array_equal(sets.membership, FocalSets.simple(sets.frame_size).membership):
-        raise ValueError("its sets must be single classes and all of them")
+        raise ValueError("its sets must be the single classes and the set of all classes")
 
 
-def _agree_on_forest(estimator: Any) -> None:
+def _validate_forest(estimator: Any) -> None:
     estimator._check_parameters()
     sets, leaves = estimator.focal_sets_, estimator._leaves
     n_features = estimator.n_features_in_
-    rows = _told_by_tree(estimator._surroundings)["rows"]
+    rows = _fields_of_tree(estimator._surroundings)["rows"]
     check_length("rows", rows, (len(rows), n_features))
-    for name in ("_centre", "_unit"):
+    for name in ("_center", "_unit"):
         check_length(name, getattr(estimator, name), (n_features,))
     if estimator._n_neighbors > len(rows):
-        raise ValueError("it compares with more neighbours than there are")
+        raise ValueError("it needs more neighbors than there are samples")
     if sets.frame_size != len(estimator.classes_) or sets.intersection_gap is not None:
-        raise ValueError("its sets and classes_ do not agree")
+        raise ValueError("its sets do not match classes_")
     n_nodes, n_leaves = len(leaves.features), len(leaves.masses)
     check_length("thresholds", leaves.thresholds, (n_nodes,))
     check_length("children", leaves.children, (n_nodes, 2))
     check_length("masses", leaves.masses, (n_leaves, len(sets) - 1))
     leaf = leaves.features < 0
-    # Nodes come after their parents, so that the way to a leaf ends.
-    after = (leaves.children > np.arange(n_nodes)[:, None]) & (leaves.children < n_nodes)
-    if not (after | leaf[:, None]).all() or (leaves.children[leaf] >= n_leaves).any():
-        raise ValueError("its trees lead nowhere")
+    # Children follow their parents, so each path ends at a leaf.
+    follows = (leaves.children > np.arange(n_nodes)[:, None]) & (leaves.children < n_nodes)
+    if not (follows | leaf[:, None]).all() or (leaves.children[leaf] >= n_leaves).any():
+        raise ValueError("a node of its trees has a child that does not exist")
     roots = leaves.roots
     if leaves.features.max(initial=-1) >= n_features or not len(roots) or roots.max() >= n_nodes:
-        raise ValueError("its trees ask for features or nodes that are not there")
+        raise ValueError("its trees refer to features or nodes that do not exist")
     check_masses(np.pad(leaves.masses, ((0, 0), (1, 0))), sets)
 
 
-def _agree_on_network(estimator: Any) -> None:
+def _validate_network(estimator: Any) -> None:
     estimator._check_parameters()
     network, n_classes = estimator._network, len(estimator.classes_)
     n_prototypes, n_features = network.prototypes.shape
     check_features(estimator, n_features)
-    for name in ("_centre", "_unit"):
+    for name in ("_center", "_unit"):
         check_length(name, getattr(estimator, name), (n_features,))
     check_length("prototypes_", estimator.prototypes_, (n_prototypes, n_features))
     if n_prototypes == 0 or estimator.focal_sets_.frame_size != n_classes:
-        raise ValueError("its network and classes_ do not agree")
+        raise ValueError("its network does not match classes_")
     if isinstance(network, ENNParameters):
         check_length("beta", network.beta, (n_prototypes, n_classes))
         for name in ("eta", "xi"):
@@ -173,35 +173,35 @@ def _agree_on_network(estimator: Any) -> None:
             raise ValueError("its sets must be those of weights of evidence")
 
 
-def _member(where: str, value: Any) -> None:
+def _member(location: str, value: object) -> None:
     if not (predicts_masses(value) and hasattr(split_pipeline(value)[1], "classes_")):
-        raise ValueError(f"{where} must be an evidential classifier")
+        raise ValueError(f"{location} must be an evidential classifier")
 
 
-def _agree_on_fusion(estimator: Any) -> None:
+def _validate_fusion(estimator: Any) -> None:
     classes, members = estimator.classes_, estimator.estimators_
     estimator._check_members()
     check_length("reliabilities_", estimator.reliabilities_, (len(members), len(classes)))
     if len(estimator.estimators) != len(members) or estimator.focal_sets_.frame_size != len(classes):
-        raise ValueError("its members, sets and classes_ do not agree")
+        raise ValueError("its members, sets and classes_ are not consistent")
     if estimator.discounting == "contextual" and not estimator.focal_sets_.is_full:
-        raise ValueError("its sets must be all sets of classes")
-    for one in members:
-        check_features(one, estimator.n_features_in_)
-        if not np.isin(split_pipeline(one)[1].classes_, classes).all():
-            raise ValueError("a member knows other classes")
+        raise ValueError("its sets must be all subsets of the classes")
+    for member in members:
+        check_features(member, estimator.n_features_in_)
+        if not np.isin(split_pipeline(member)[1].classes_, classes).all():
+            raise ValueError("a member has classes that are not in classes_")
     if estimator._family(np.zeros((1, estimator.n_features_in_))) != estimator.focal_sets_:
-        raise ValueError("its members speak of other sets")
+        raise ValueError("its members have other focal sets")
 
 
 _CLASSIFIER: dict[str, Check] = N_FEATURES | {"classes_": labels, "focal_sets_": _SETS}
-_NETWORK: dict[str, Check] = _CLASSIFIER | {"_centre": array(1), "_unit": _UNITS, "prototypes_": array(2)}
+_NETWORK: dict[str, Check] = _CLASSIFIER | {"_center": array(1), "_unit": _UNITS, "prototypes_": array(2)}
 
 
 # Mixtures
 
 
-def _agree_on_mixture(estimator: Any) -> None:
+def _validate_mixture(estimator: Any) -> None:
     n_components, n_features = estimator.means_.shape
     check_features(estimator, n_features)
     check_length("weights_", estimator.weights_, (n_components,))
@@ -214,29 +214,31 @@ def _agree_on_mixture(estimator: Any) -> None:
 # Ensembles
 
 
-def _make_ensemble(estimator: Any, learned: dict[str, Any]) -> Any:
-    for name, value in learned.items():
+def _make_ensemble(estimator: Any, state: dict[str, Any]) -> Any:
+    for name, value in state.items():
         setattr(estimator, name, value)
     estimator.clusterers_ = list(estimator._model.clusterers)
     return estimator
 
 
-def _agree_on_members(estimator: Any) -> None:
+def _validate_members(estimator: Any) -> None:
     check_sets(estimator)
     model = estimator._model
     landmarks = model.landmarks
     check_masses(landmarks.masses, landmarks.focal_sets)
     check_count(estimator, "n_clusters_", landmarks.focal_sets.frame_size)
-    if len(landmarks.known) != len(model.clusterers):
-        raise ValueError("it must know what each member says of the landmarks")
+    if len(landmarks.partitions) != len(model.clusterers):
+        raise ValueError("its landmarks must have a partition of each member")
     check_length("center", model.center, (estimator.n_features_in_,))
-    somewhere = np.zeros((1, estimator.n_features_in_))
-    for one, said in zip(model.clusterers, landmarks.known, strict=True):
-        check_features(one, estimator.n_features_in_)
-        if len(said) != len(landmarks.masses):
-            raise ValueError(f"a member speaks of {len(said)} landmarks, and there are {len(landmarks.masses)}")
-        if predicted_partition(one, somewhere).focal_sets != said.focal_sets:
-            raise ValueError("a member speaks of other sets than it did of the landmarks")
+    origin = np.zeros((1, estimator.n_features_in_))
+    for member, partition in zip(model.clusterers, landmarks.partitions, strict=True):
+        check_features(member, estimator.n_features_in_)
+        if len(partition) != len(landmarks.masses):
+            raise ValueError(
+                f"a partition of the landmarks has {len(partition)} samples, but there are {len(landmarks.masses)}"
+            )
+        if predicted_partition(member, origin).focal_sets != partition.focal_sets:
+            raise ValueError("the focal sets of a member differ from those of its landmarks")
 
 
 def _make_partition(masses: Any, focal_sets: FocalSets) -> CredalPartition:
@@ -246,61 +248,61 @@ def _make_partition(masses: Any, focal_sets: FocalSets) -> CredalPartition:
 # Conformal clusterers
 
 
-def _make_conformal(estimator: Any, learned: dict[str, Any]) -> Any:
-    for name, value in learned.items():
+def _make_conformal(estimator: Any, state: dict[str, Any]) -> Any:
+    for name, value in state.items():
         setattr(estimator, name, value)
-    estimator.estimator_ = estimator._speaker.estimator
+    estimator.estimator_ = estimator._adapter.estimator
     return estimator
 
 
-def _agree_on_sets(estimator: Any) -> None:
+def _validate_sets(estimator: Any) -> None:
     estimator._check_parameters()
-    speaker, remote = estimator._speaker, estimator._remoteness
-    check_features(speaker.estimator, estimator.n_features_in_)
-    check_length("usual", remote.usual, (estimator.n_clusters_ + 1,))
-    if not len(estimator._scores.values) or not len(remote.scores.values):
+    adapter, scorer = estimator._adapter, estimator._outlier_scorer
+    check_features(adapter.estimator, estimator.n_features_in_)
+    check_length("medians", scorer.medians, (estimator.n_clusters_ + 1,))
+    if not len(estimator._scores.values) or not len(scorer.scores.values):
         raise ValueError("it has no scores to compare with")
-    if remote.n_neighbors > len(remote.known):
-        raise ValueError("it compares with more neighbours than there are")
-    somewhere = np.zeros((1, estimator.n_features_in_))
-    if speaker.support(somewhere).shape[1] != estimator.n_clusters_:
-        raise ValueError("its estimator has another number of clusters")
-    check_length("known", remote.known, (len(remote.known), estimator._seen(somewhere).shape[1]))
+    if scorer.n_neighbors > len(scorer.samples):
+        raise ValueError("it needs more neighbors than there are samples")
+    origin = np.zeros((1, estimator.n_features_in_))
+    if adapter.support(origin).shape[1] != estimator.n_clusters_:
+        raise ValueError("its estimator has a different number of clusters")
+    check_length("samples", scorer.samples, (len(scorer.samples), estimator._transformed(origin).shape[1]))
 
 
-def _agree_on_strangeness(estimator: Any) -> None:
+def _validate_strangeness(estimator: Any) -> None:
     estimator._check_parameters()
-    known, n_features = estimator._strangeness, estimator.n_features_in_
-    for one in (known.classifier, known.evidence):
-        check_features(one, n_features)
-    for name in ("centre", "unit"):
-        check_length(name, getattr(known, name), (n_features,))
-    check_length("within", known.within, (n_features, n_features))
-    check_length("usual", estimator._usual, (len(estimator._scores), len(QUESTIONS)))
-    check_length("weights", estimator._weights, (len(QUESTIONS),))
-    n_samples = len(known.spacing)
-    for tree in (known.samples, known.whitened):
-        check_length("rows", _told_by_tree(tree)["rows"], (n_samples, n_features))
-    if not n_samples or not len(estimator._scores) or (np.diff(estimator._usual, axis=0) < 0).any():
-        raise ValueError("it has no usual samples to compare with, in ascending order")
-    said = predicted_partition(known.classifier, np.zeros((1, n_features))).focal_sets
-    names = [str(one) for one in estimator.classes_]
-    if said.frame_size != len(names) or said.with_names(names) != estimator.focal_sets_:
-        raise ValueError("its classifier and classes_ do not agree")
+    strangeness, n_features = estimator._strangeness, estimator.n_features_in_
+    for model in (strangeness.classifier, strangeness.evidence):
+        check_features(model, n_features)
+    for name in ("center", "unit"):
+        check_length(name, getattr(strangeness, name), (n_features,))
+    check_length("whitening", strangeness.whitening, (n_features, n_features))
+    check_length("references", estimator._references, (len(estimator._scores), len(CRITERIA)))
+    check_length("weights", estimator._weights, (len(CRITERIA),))
+    n_samples = len(strangeness.spacing)
+    for tree in (strangeness.samples, strangeness.whitened):
+        check_length("rows", _fields_of_tree(tree)["rows"], (n_samples, n_features))
+    if not n_samples or not len(estimator._scores) or (np.diff(estimator._references, axis=0) < 0).any():
+        raise ValueError("its usual scores must exist, in ascending order")
+    sets = predicted_partition(strangeness.classifier, np.zeros((1, n_features))).focal_sets
+    names = [str(label) for label in estimator.classes_]
+    if sets.frame_size != len(names) or sets.with_names(names) != estimator.focal_sets_:
+        raise ValueError("its classifier does not match classes_")
 
 
 _SORTED = array(1, low=-np.inf, finite=False)
 
 
-def _scores(where: str, value: Any) -> None:
-    _SORTED(where, value)
+def _scores(location: str, value: Any) -> None:
+    _SORTED(location, value)
     if np.isnan(value).any() or (np.diff(value) < 0).any():
-        raise ValueError(f"{where} must be numbers in ascending order")
+        raise ValueError(f"{location} must be numbers in ascending order")
 
 
-#: The classes inside models of these estimators, and what their fields must be.
+#: Classes inside the models of these estimators, and the checks of their fields.
 PARTS = [
-    Part(BoxTree, {"rows": array(2, "f", low=-1e150, high=1e150)}, _told_by_tree, _make_tree),
+    Part(BoxTree, {"rows": array(2, "f", low=-1e150, high=1e150)}, _fields_of_tree, _make_tree),
     Part(MetricSearch, {"samples": array(2, "f", low=-1e150, high=1e150), "metric": text()}),
     Part(GivenDistances, {"distances": instance(type(None))}),
     Part(CrispEvidence, {"focal_sets": _SETS, "codes": array(1, "i", low=0)}),
@@ -317,11 +319,13 @@ PARTS = [
     ),
     Part(ENNParameters, {"prototypes": array(2), "eta": array(1), "beta": array(2), "xi": array(1)}),
     Part(RBFParameters, {"prototypes": array(2), "gamma": array(1), "weights": array(2)}),
-    Part(CredalPartition, {"masses": array(2, low=0, high=SHARES), "focal_sets": _SETS}, made=_make_partition),
+    Part(
+        CredalPartition, {"masses": array(2, low=0, high=SHARES), "focal_sets": _SETS}, from_fields=_make_partition
+    ),
     Part(
         Landmarks,
         {
-            "known": listed(instance(CredalPartition), fewest=1),
+            "partitions": list_of(instance(CredalPartition), min_length=1),
             "masses": array(2, low=0, high=SHARES),
             "focal_sets": _SETS,
             "rule": text(*RULES),
@@ -330,22 +334,26 @@ PARTS = [
     Part(
         EnsembleModel,
         {
-            "clusterers": listed(_estimator, fewest=1),
+            "clusterers": list_of(_estimator, min_length=1),
             "landmarks": instance(Landmarks),
             "center": array(1),
             "reach": number(0, above=True, finite=False),
         },
         nested=True,
     ),
-    Part(Speaker, {"estimator": _estimator, "known": instance(type(None)), "n_neighbors": whole(1)}, nested=True),
+    Part(
+        ClustererAdapter,
+        {"estimator": _estimator, "training_rows": instance(type(None)), "n_neighbors": whole(1)},
+        nested=True,
+    ),
     Part(
         Strangeness,
         {
             "classifier": _estimator,
             "evidence": instance(EvidentialKNNClassifier),
-            "centre": array(1),
+            "center": array(1),
             "unit": _UNITS,
-            "within": array(2),
+            "whitening": array(2),
             "samples": instance(BoxTree),
             "whitened": instance(BoxTree),
             "spacing": array(1),
@@ -354,16 +362,16 @@ PARTS = [
     ),
     Part(Scores, {"values": _scores, "n_samples": whole(1)}),
     Part(
-        Remoteness,
+        OutlierScorer,
         {
-            "known": array(2),
-            "usual": array(1, low=0),
+            "samples": array(2),
+            "medians": array(1, low=0),
             "scores": instance(Scores),
             "n_neighbors": whole(1),
         },
     ),
 ]
-#: These estimators.
+#: These estimators, with model files.
 OTHERS = (
     Contents(
         EvidentialKNNClassifier,
@@ -377,7 +385,7 @@ OTHERS = (
             "alpha_": number(0, 1),
         },
         DESCENT | {"_gaps": optional(instance(Gaps)), "_counts": optional(array(1, low=0))},
-        _agree_on_evidence,
+        _validate_neighbors,
     ),
     Contents(
         EvidentialForestClassifier,
@@ -387,31 +395,31 @@ OTHERS = (
             "_surroundings": instance(BoxTree),
             "_n_neighbors": whole(),
             "_reach": number(0, finite=False),
-            "_centre": array(1),
+            "_center": array(1),
             "_unit": _UNITS,
-            "n_witnesses_": number(0),
+            "effective_n_estimators_": number(0),
             "min_samples_split_": whole(2),
         },
         FEATURE_NAMES | {"_gaps": optional(instance(Gaps)), "oob_partition_": instance(CredalPartition)},
-        _agree_on_forest,
+        _validate_forest,
     ),
     Contents(
         EvidentialNeuralClassifier,
         _NETWORK | {"_network": instance(ENNParameters)},
         DESCENT | {"scales_": array(1), "memberships_": array(2), "strengths_": array(1)},
-        _agree_on_network,
+        _validate_network,
     ),
     Contents(
         EvidentialRBFClassifier,
         _NETWORK | {"_network": instance(RBFParameters), "weights_": array(2)},
         DESCENT | {"scales_": array(1)},
-        _agree_on_network,
+        _validate_network,
     ),
     Contents(
         FusionClassifier,
-        _CLASSIFIER | {"estimators_": listed(_member, fewest=1), "reliabilities_": array(2, low=0, high=1)},
+        _CLASSIFIER | {"estimators_": list_of(_member, min_length=1), "reliabilities_": array(2, low=0, high=1)},
         FEATURE_NAMES,
-        _agree_on_fusion,
+        _validate_fusion,
         nested=frozenset({"estimators", "estimators_"}),
     ),
     Contents(
@@ -425,51 +433,51 @@ OTHERS = (
             "n_parameters_": whole(1),
             "bic_": ANY_NUMBER,
             "bic_table_": array(2, finite=False),
-            "covariance_models_": listed(text(), fewest=1),
-            "component_numbers_": listed(whole(1), fewest=1),
+            "covariance_models_": list_of(text(), min_length=1),
+            "component_numbers_": list_of(whole(1), min_length=1),
             "lower_bound_": ANY_NUMBER,
             "log_likelihood_history_": array(1, finite=False),
             "n_iter_": whole(),
             "converged_": flag,
             "_interrupted": flag,
         },
-        _agree_on_mixture,
+        _validate_mixture,
     ),
     Contents(
         CredalEnsemble,
         N_FEATURES | {"focal_sets_": _SETS, "_model": instance(EnsembleModel)},
         DESCENT | {"n_clusters_": whole(1), "_lacks_evidence": flag, "_problems": sentences},
-        _agree_on_members,
+        _validate_members,
         nested=frozenset({"clusterers"}),
-        made=_make_ensemble,
+        set_state=_make_ensemble,
     ),
     Contents(
         ConformalClusterer,
         N_FEATURES
         | {
             "focal_sets_": _SETS,
-            "_speaker": instance(Speaker),
+            "_adapter": instance(ClustererAdapter),
             "_scores": instance(Scores),
-            "_remoteness": instance(Remoteness),
+            "_outlier_scorer": instance(OutlierScorer),
             "n_clusters_": whole(1),
         },
         FEATURE_NAMES | {"n_calibration_": whole(1), "coverage_": optional(number(0, 1)), "_problems": sentences},
-        _agree_on_sets,
+        _validate_sets,
         nested=frozenset({"estimator"}),
-        made=_make_conformal,
+        set_state=_make_conformal,
     ),
     Contents(
         UnseenClassDetector,
         _CLASSIFIER
         | {
             "_strangeness": instance(Strangeness),
-            "_usual": array(2),
+            "_references": array(2),
             "_weights": array(1, low=0, high=SHARES),
             "_scores": _scores,
             "n_rehearsals_": whole(),
         },
         FEATURE_NAMES,
-        _agree_on_strangeness,
+        _validate_strangeness,
         nested=frozenset({"estimator"}),
     ),
 )

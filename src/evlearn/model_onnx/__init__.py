@@ -1,4 +1,4 @@
-"""Fitted estimators as ONNX models: masses computed by any engine that runs these, without Python."""
+"""Export of fitted estimators to ONNX models, for engines without Python."""
 
 from evlearn.model_onnx.export import to_onnx
 

@@ -1,4 +1,4 @@
-"""Evidential classifiers as operators: what neighbours or prototypes say, put together by Dempster's rule."""
+"""ONNX operators of evidential classifiers: evidence of neighbors or prototypes, combined by Dempster's rule."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.neighbor_evidence import CrispEvidence, SoftEvidence
 from evlearn.classify.prototype_networks import ENNParameters, RBFParameters
 from evlearn.classify.weights_of_evidence import NEVER
-from evlearn.model_onnx.graph import Graph, Said, Value
+from evlearn.model_onnx.graph import Graph, Output, Value
 from evlearn.utils.typing import FloatArray
 
 
-def write_neighbors(graph: Graph, classifier: Any, rows: str) -> Said:
-    """What the nearest training samples say, which are all in the model."""
+def write_neighbors(graph: Graph, classifier: Any, rows: str) -> Output:
+    """Write the masses from the nearest training samples; the model contains all training samples."""
     tree: BoxTree = classifier._tree
     weights, number = classifier._counts, classifier.n_neighbors_
     width = min(number, classifier._n_samples) if weights is None else _widest(weights, number)
@@ -26,27 +26,27 @@ def write_neighbors(graph: Graph, classifier: Any, rows: str) -> Said:
         counts = graph("Min", graph("Max", graph("Sub", float(number), before), 0.0), heavy)
     evidence, gamma, alpha = classifier._evidence, classifier.gamma_, classifier.alpha_
     if isinstance(evidence, CrispEvidence):
-        return Said(_crisp(graph, evidence, squares, neighbors, counts, gamma, alpha))
-    return Said(_soft(graph, evidence, squares, neighbors, counts, gamma, alpha))
+        return Output(_crisp(graph, evidence, squares, neighbors, counts, gamma, alpha))
+    return Output(_soft(graph, evidence, squares, neighbors, counts, gamma, alpha))
 
 
 def _widest(weights: FloatArray, number: int) -> int:
-    """How many neighbours it may take to weigh so much together."""
+    """Return the largest number of neighbors needed to reach a total weight of `number`."""
     sums = np.cumsum(np.sort(weights))
     return min(int(np.searchsorted(sums, number)) + 1, len(weights))
 
 
 def _nearest(graph: Graph, samples: FloatArray, width: int, rows: str) -> tuple[str, str]:
-    """Squared distances to the nearest samples, the lowest of equals first, and their numbers."""
+    """Return the squared distances to the nearest samples, and their indices; ties in ascending order of index."""
     from onnx import TensorProto, helper
 
-    # Row by row: differences from all samples, for all rows at once, would need too much memory. A loop and not a
-    # scan, which onnxruntime refuses where there are no rows.
+    # Row by row, because the differences between all rows and samples need too much memory. A loop, because
+    # onnxruntime does not accept a scan over zero rows.
     inner = Graph(graph)
-    apart = inner("Sub", graph.constant(samples), inner("Gather", rows, "number", axis=0))
-    squares = inner("ReduceSumSquare", apart, axes=[1], keepdims=0)
-    found = inner.several("TopK", 2, squares, graph.whole([width]), axis=0, largest=0, sorted=1)
-    inner.named("go_on", "goes_on")
+    differences = inner("Sub", graph.constant(samples), inner("Gather", rows, "number", axis=0))
+    squares = inner("ReduceSumSquare", differences, axes=[1], keepdims=0)
+    results = inner.outputs("TopK", 2, squares, graph.whole([width]), axis=0, largest=0, sorted=1)
+    inner.name_output("go_on", "goes_on")
     kinds = TensorProto.DOUBLE, TensorProto.INT64
     body = helper.make_graph(
         inner.nodes,
@@ -57,11 +57,14 @@ def _nearest(graph: Graph, samples: FloatArray, width: int, rows: str) -> tuple[
         ],
         [
             helper.make_tensor_value_info("goes_on", TensorProto.BOOL, []),
-            *(helper.make_tensor_value_info(name, kind, [width]) for name, kind in zip(found, kinds, strict=True)),
+            *(
+                helper.make_tensor_value_info(name, kind, [width])
+                for name, kind in zip(results, kinds, strict=True)
+            ),
         ],
     )
     n_rows = graph("Squeeze", graph("Shape", rows, start=0, end=1), graph.whole([0]))
-    distances, numbers = graph.several("Loop", 2, n_rows, np.array(True), body=body)
+    distances, numbers = graph.outputs("Loop", 2, n_rows, np.array(True), body=body)
     return distances, numbers
 
 
@@ -74,16 +77,16 @@ def _crisp(
     gamma: FloatArray,
     alpha: float,
 ) -> str:
-    """Weights of evidence for the classes of neighbours, as masses."""
+    """Return masses from the weights of evidence of the classes of neighbors."""
     classes = graph("Gather", evidence.codes.astype(np.int64), neighbors)
     supports = _supports(graph, graph("Gather", gamma**2, classes), squares, alpha)
-    voices = graph("Mul", graph("Neg", _log_of_rest(graph, supports)), counts)
+    votes = graph("Mul", graph("Neg", _log_of_rest(graph, supports)), counts)
     numbers = np.arange(evidence.focal_sets.frame_size, dtype=np.int64)
-    own = graph.numbers(graph("Equal", graph.with_axis(classes, 2), numbers))
-    weights = graph.sum(graph("Mul", graph.with_axis(voices, 2), own), 1)
-    highest = graph.most(weights)
+    is_class = graph.numbers(graph("Equal", graph.with_axis(classes, 2), numbers))
+    weights = graph.sum(graph("Mul", graph.with_axis(votes, 2), is_class), 1)
+    highest = graph.maximum(weights)
     single = graph("Mul", _share(graph, weights), graph("Exp", graph("Sub", weights, highest)))
-    return graph.after_zeros(graph.shares(graph.beside(single, graph("Exp", graph("Neg", highest)))))
+    return graph.after_zeros(graph.shares(graph.concatenate(single, graph("Exp", graph("Neg", highest)))))
 
 
 def _soft(
@@ -95,12 +98,12 @@ def _soft(
     gamma: FloatArray,
     alpha: float,
 ) -> str:
-    """Commonalities of what neighbours say, as masses."""
+    """Return masses from the commonalities of the evidence of neighbors."""
     supports = _supports(graph, float(gamma[0] ** 2), squares, alpha)
-    said = graph("Mul", graph.with_axis(supports, 2), graph("Gather", evidence.denials, neighbors))
-    often = counts if isinstance(counts, float) else graph.with_axis(str(counts), 2)
-    logs = graph.sum(graph("Mul", _log_of_rest(graph, said), often), 1)
-    common = graph("Exp", graph("Sub", logs, graph.most(logs)))
+    denials = graph("Mul", graph.with_axis(supports, 2), graph("Gather", evidence.denials, neighbors))
+    repeats = counts if isinstance(counts, float) else graph.with_axis(str(counts), 2)
+    logs = graph.sum(graph("Mul", _log_of_rest(graph, denials), repeats), 1)
+    common = graph("Exp", graph("Sub", logs, graph.maximum(logs)))
     inverse = evidence.focal_sets.moebius_matrix[1:, 1:].T.astype(np.float64)
     return graph.after_zeros(graph.shares(graph("Max", graph("MatMul", common, inverse), 0.0)))
 
@@ -109,56 +112,56 @@ def _supports(graph: Graph, scales: Value, squares: str, alpha: float) -> str:
     return graph("Mul", graph("Exp", graph("Neg", graph("Mul", scales, squares))), float(alpha))
 
 
-def write_evidential_network(graph: Graph, classifier: Any, rows: str) -> Said:
-    """What prototypes say for classes."""
+def write_evidential_network(graph: Graph, classifier: Any, rows: str) -> Output:
+    """Write the masses from the evidence of prototypes for classes."""
     network: ENNParameters = classifier._network
     squares = graph.squares(_entered(graph, classifier, rows), network.prototypes)
     supports = graph("Mul", graph("Exp", graph("Mul", squares, -(network.eta**2))), network.strengths)
     against = graph("Mul", graph.with_axis(supports, 2), 1 - network.memberships)
     logs = graph.sum(_log_of_rest(graph, against), 1)
     frame = graph.sum(_log_of_rest(graph, supports), 1, keep=True)
-    highest = graph.most(logs)
+    highest = graph.maximum(logs)
     rest = graph("Abs", _share(graph, graph("Sub", logs, frame)))
     single = graph("Mul", graph("Exp", graph("Sub", logs, highest)), rest)
     whole = graph("Exp", graph("Sub", frame, highest))
-    return Said(graph.after_zeros(graph.shares(graph.beside(single, whole))))
+    return Output(graph.after_zeros(graph.shares(graph.concatenate(single, whole))))
 
 
-def write_weights_of_evidence(graph: Graph, classifier: Any, rows: str) -> Said:
-    """What prototypes say for and against classes."""
+def write_weights_of_evidence(graph: Graph, classifier: Any, rows: str) -> Output:
+    """Write the masses from the evidence of prototypes for and against classes."""
     network: RBFParameters = classifier._network
     squares = graph.squares(_entered(graph, classifier, rows), network.prototypes)
     active = graph("Exp", graph("Mul", squares, -(network.gamma**2) / 2))
     weights, focal_sets = classifier.weights_, classifier.focal_sets_
-    # Activations are not negative: a weight is for a class, or against it, of all rows.
+    # Activations are nonnegative, so the sign of a weight is the same for all rows.
     support = graph("MatMul", active, np.maximum(weights, 0))
     denial = graph("MatMul", active, np.maximum(-weights, 0))
     denied = _log_share(graph, denial)
     others = graph("Sub", graph.sum(denied, 1, keep=True), denied)
-    both = _log_of_sum(graph, graph("Add", support, _log_share(graph, support)), others)
-    logs = [graph("Sub", both, denial)]
+    single = _log_of_sum(graph, graph("Add", support, _log_share(graph, support)), others)
+    logs = [graph("Sub", single, denial)]
     if not focal_sets.is_full:
-        logs.append(_log_of_several(graph, denial, focal_sets.frame_size))
+        logs.append(_log_of_larger_sets(graph, denial, focal_sets.frame_size))
     elif focal_sets.frame_size > 1:
         members = focal_sets.membership[1 + focal_sets.frame_size :].T.astype(np.float64)
         logs.append(graph("Sub", graph("MatMul", denied, 1 - members), graph("MatMul", denial, members)))
-    masses = graph.after_zeros(graph("Softmax", graph.beside(*logs), axis=1))
-    return Said(masses, graph("MatMul", active, weights))
+    masses = graph.after_zeros(graph("Softmax", graph.concatenate(*logs), axis=1))
+    return Output(masses, graph("MatMul", active, weights))
 
 
 def _entered(graph: Graph, classifier: Any, rows: str) -> str:
-    """Rows in the coordinates of a network of prototypes."""
-    scaled = graph("Div", graph("Sub", rows, classifier._centre), classifier._unit)
+    """Return rows in the coordinates of a prototype network."""
+    scaled = graph("Div", graph("Sub", rows, classifier._center), classifier._unit)
     return graph("Clip", scaled, -LARGEST, LARGEST)
 
 
 def _log_of_rest(graph: Graph, share: str) -> str:
-    """The logarithm of one less a share."""
+    """Return the logarithm of 1 minus a share."""
     return graph("Log", graph("Sub", 1.0, share))
 
 
 def _share(graph: Graph, weights: str) -> str:
-    """The mass that goes with a weight of evidence."""
+    """Return the mass of a weight of evidence."""
     return graph("Sub", 1.0, graph("Exp", graph("Neg", weights)))
 
 
@@ -166,25 +169,25 @@ def _log_share(graph: Graph, weights: str) -> str:
     return graph("Max", graph("Log", _share(graph, weights)), NEVER)
 
 
-def _log_of_sum(graph: Graph, one: str, other: str) -> str:
-    """The logarithm of a sum, from logarithms."""
-    apart = graph("Neg", graph("Abs", graph("Sub", one, other)))
-    return graph("Add", graph("Max", one, other), graph("Log", graph("Add", graph("Exp", apart), 1.0)))
+def _log_of_sum(graph: Graph, first: str, second: str) -> str:
+    """Return the logarithm of a sum, from logarithms."""
+    difference = graph("Neg", graph("Abs", graph("Sub", first, second)))
+    return graph("Add", graph("Max", first, second), graph("Log", graph("Add", graph("Exp", difference), 1.0)))
 
 
-def _log_of_several(graph: Graph, denial: str, n_classes: int) -> str:
-    """The logarithm of the mass of all sets of at least two classes, each class left out by its denial."""
-    left = graph("Exp", graph("Neg", denial))
-    none: Value = 1.0
-    one: Value = 0.0
-    several: Value = 0.0
+def _log_of_larger_sets(graph: Graph, denial: str, n_classes: int) -> str:
+    """Return the log-mass of all sets of at least 2 classes; denials are the evidence against classes."""
+    remaining = graph("Exp", graph("Neg", denial))
+    no_class: Value = 1.0
+    one_class: Value = 0.0
+    more_classes: Value = 0.0
     for k in range(n_classes):
-        there = graph("Gather", left, graph.whole([k]), axis=1)
-        gone = graph("Sub", 1.0, there)
-        several = graph("Add", several, graph("Mul", one, there))
-        one = graph("Add", graph("Mul", one, gone), graph("Mul", none, there))
-        none = graph("Mul", none, gone)
-    return graph("Max", graph("Log", several), NEVER)
+        present = graph("Gather", remaining, graph.whole([k]), axis=1)
+        absent = graph("Sub", 1.0, present)
+        more_classes = graph("Add", more_classes, graph("Mul", one_class, present))
+        one_class = graph("Add", graph("Mul", one_class, absent), graph("Mul", no_class, present))
+        no_class = graph("Mul", no_class, absent)
+    return graph("Max", graph("Log", more_classes), NEVER)
 
 
 __all__ = ["write_evidential_network", "write_neighbors", "write_weights_of_evidence"]

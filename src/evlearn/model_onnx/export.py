@@ -1,4 +1,4 @@
-"""A fitted estimator as an ONNX model: from rows to masses, labels and verdicts."""
+"""Export of a fitted estimator to an ONNX model that returns masses, labels and verdicts."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ from evlearn.model_onnx.classifiers import (
     write_neighbors,
     write_weights_of_evidence,
 )
-from evlearn.model_onnx.graph import IR_VERSION, OPSET, Graph, Said
+from evlearn.model_onnx.graph import IR_VERSION, OPSET, Graph, Output
 from evlearn.model_onnx.mixtures import write_merged_mixture, write_mixture
 from evlearn.model_onnx.prototypes import write_prototypes
 from evlearn.model_steps import Affine, scaler_and_last
@@ -29,7 +29,7 @@ from evlearn.partition.verdict import OUTLIER_MASS
 from evlearn.utils.typing import EstimatorLike
 from evlearn.utils.validation import check_choice, check_real
 
-_Write = Callable[[Graph, Any, str], Said]
+_Write = Callable[[Graph, Any, str], Output]
 _WRITERS: dict[type, _Write] = {
     ECM: write_prototypes,
     CCM: write_prototypes,
@@ -40,11 +40,11 @@ _WRITERS: dict[type, _Write] = {
     EvidentialNeuralClassifier: write_evidential_network,
     EvidentialRBFClassifier: write_weights_of_evidence,
 }
-#: Of classifiers and mixtures, what is beyond this is refused, for its square is no number.
-_LARGEST = float(np.finfo(np.float64).max)
-#: As in verdicts: what is as good as equal.
+#: Largest value that is read, except by classifiers and mixtures.
+_MAX_VALUE = float(np.finfo(np.float64).max)
+#: Tolerance of equality, as in verdicts.
 _EQUAL = 1 - 1e-6
-#: What a verdict may be; the last where there is none.
+#: Verdicts; the last one marks rows without an answer.
 _VERDICTS = np.array(["sure", "torn", "outlier", ""], dtype=object)
 
 
@@ -54,19 +54,19 @@ def to_onnx(
     level: float = SURE_LEVEL,
     dtype: Literal["float64", "float32"] = "float64",
 ) -> bytes:
-    """An ONNX model that gives the masses of samples, so that programs without Python can score them.
+    """Return an ONNX model that computes the masses of samples, for programs without Python.
 
-    It has standard operators of ONNX only, and computes in double precision what `predict_mass` computes; of
-    networks that were trained in single precision `predict_mass` is the less precise of the two. A sample that has
-    a NaN or an infinity among its features gets NaN for all masses, whatever `fit` has learned about gaps. The
-    model of an `EvidentialKNNClassifier` holds all its training samples, and whoever gets it has them.
+    The model contains only standard ONNX operators and computes the result of `predict_mass` in double precision.
+    For networks that were trained in single precision, it is more precise than `predict_mass`. A sample with a NaN
+    or an infinity among its features gets NaN for all masses, even if the estimator supports missing values. The
+    model of an `EvidentialKNNClassifier` contains all training samples.
 
     The input is ``X``, of shape (n_samples, n_features), with any number of samples. The outputs are ``masses``,
-    of shape (n_samples, n_focal_sets); ``label``, what `predict` says; and ``verdict``, which is ``sure``,
-    ``torn`` or ``outlier``. Where there is no answer the verdict is empty, and the label is -1; an empty text
-    where classes are text, and less than all of them where these are negative numbers. What the columns of the
-    masses stand for, the names of classes and features, and the class of the estimator are in the metadata of the
-    model, as JSON.
+    of shape (n_samples, n_focal_sets); ``label``, the result of `predict`; and ``verdict``, which is ``sure``,
+    ``torn`` or ``outlier``. For samples without an answer the verdict is empty and the label is -1. If classes are
+    text this label is empty, and if they are negative numbers it is smaller than all of them. The metadata of the
+    model contain the focal sets of the columns, the names of classes and features, and the class of the estimator,
+    as JSON.
 
     Parameters
     ----------
@@ -77,17 +77,17 @@ def to_onnx(
     level : float, default=0.6
         A sample with at least this belief in one cluster is sure, see `CredalPartition.verdict`.
     dtype : {"float64", "float32"}, default="float64"
-        The type of ``X`` and of ``masses``. All else is in double precision either way.
+        Type of ``X`` and ``masses``. Computations are in double precision in both cases.
 
     Returns
     -------
     bytes
-        The model, to be written to a file that ends in ``.onnx``, or given to an engine.
+        The model. Write it to a file with the suffix ``.onnx``, or pass it to an engine.
 
     See Also
     --------
-    to_sql : A query for a database.
-    save_model : The estimator as a file for Python.
+    to_sql : Return a SQL query for a database.
+    save_model : Write the estimator to a file for Python.
 
     Examples
     --------
@@ -114,28 +114,28 @@ def to_onnx(
     write = _writer_of(last)
     kind = np.dtype(dtype).type
     graph = Graph()
-    rows, known = _readable(graph, graph.numbers("X"), scaler, _farthest(last))
-    said, focal_sets = write(graph, last, rows), _focal_sets_of(last)
+    rows, is_readable = _read_rows(graph, graph.numbers("X"), scaler, _farthest(last))
+    output, focal_sets = write(graph, last, rows), _focal_sets_of(last)
     names = _names(getattr(last, "classes_", np.arange(focal_sets.frame_size)))
-    graph.named(graph.numbers(graph.only_where(known, said.masses, np.nan), kind), "masses")
-    plausibilities = graph("MatMul", said.masses, focal_sets.membership.astype(np.float64))
-    _write_label(graph, said.scores or plausibilities, known, names)
-    _write_verdict(graph, said.masses, plausibilities, known, focal_sets, level)
-    written = onnx.helper.make_model(
-        _closed(graph, last.n_features_in_, len(focal_sets), names, kind),
+    graph.name_output(graph.numbers(graph.only_where(is_readable, output.masses, np.nan), kind), "masses")
+    plausibilities = graph("MatMul", output.masses, focal_sets.membership.astype(np.float64))
+    _write_label(graph, output.scores or plausibilities, is_readable, names)
+    _write_verdict(graph, output.masses, plausibilities, is_readable, focal_sets, level)
+    model = onnx.helper.make_model(
+        _make_graph(graph, last.n_features_in_, len(focal_sets), names, kind),
         producer_name="evidential-learn",
         producer_version=evlearn.__version__,
         ir_version=IR_VERSION,
         opset_imports=[onnx.helper.make_opsetid("", OPSET)],
     )
-    onnx.helper.set_model_props(written, _facts(estimator, last, focal_sets))
-    onnx.checker.check_model(written, full_check=True)
-    return bytes(written.SerializeToString())
+    onnx.helper.set_model_props(model, _metadata(estimator, last, focal_sets))
+    onnx.checker.check_model(model, full_check=True)
+    return bytes(model.SerializeToString())
 
 
 def _writer_of(last: Any) -> _Write:
-    """What writes an estimator; others are refused."""
-    if "evlearn.neural" in sys.modules:  # or else nothing of it can be there
+    """Return the function that writes an estimator; raise if it is not supported."""
+    if "evlearn.neural" in sys.modules:  # otherwise the estimator cannot be a network
         from evlearn.neural import NNEVCLUS
 
         if type(last) is NNEVCLUS and not last._precomputed:
@@ -145,76 +145,81 @@ def _writer_of(last: Any) -> _Write:
     write = _WRITERS.get(type(last))
     if write is None or (type(last) is EvidentialKNNClassifier and not isinstance(last._tree, BoxTree)):
         metric = getattr(last, "metric", None)
-        found = type(last).__name__ + ("" if metric is None else f" with metric={metric!r}")
+        name = type(last).__name__ + ("" if metric is None else f" with metric={metric!r}")
         raise ValueError(
-            "to_onnx writes ECM, CCM, BPEC, MergedMixture, ParsimoniousGaussianMixture, EvidentialRBFClassifier, "
+            "to_onnx supports ECM, CCM, BPEC, MergedMixture, ParsimoniousGaussianMixture, "
+            "EvidentialRBFClassifier, "
             "EvidentialNeuralClassifier, EvidentialKNNClassifier with Euclidean distances of dense rows, and "
-            f"NNEVCLUS of features, got {found}; score with predict_mass."
+            f"NNEVCLUS with features, got {name}; score with predict_mass."
         )
     return write
 
 
 def _farthest(last: Any) -> float:
-    """Values beyond this are refused."""
-    return LARGEST if hasattr(last, "classes_") or isinstance(last, ParsimoniousGaussianMixture) else _LARGEST
+    """Return the largest value that is read."""
+    return LARGEST if hasattr(last, "classes_") or isinstance(last, ParsimoniousGaussianMixture) else _MAX_VALUE
 
 
 def _focal_sets_of(last: Any) -> FocalSets:
     if isinstance(last, ParsimoniousGaussianMixture):
         return FocalSets.singletons(last.n_components_)
-    found: FocalSets = last.focal_sets_
-    return found
+    focal_sets: FocalSets = last.focal_sets_
+    return focal_sets
 
 
-def _readable(graph: Graph, rows: str, scaler: Affine | None, farthest: float) -> tuple[str, str]:
-    """Rows as the estimator takes them, with zeros for what is no number, and which of them have none of these."""
+def _read_rows(graph: Graph, rows: str, scaler: Affine | None, farthest: float) -> tuple[str, str]:
+    """Return scaled rows with zeros instead of unreadable values, and a mask of the rows without such values."""
     if scaler is not None:
         rows = graph("Div", graph("Sub", rows, scaler.shift), scaler.size)
-    # What is not a number fails every comparison.
-    fine = graph("And", graph("LessOrEqual", rows, farthest), graph("GreaterOrEqual", rows, -farthest))
-    known = graph("Greater", graph.least(graph.numbers(fine)), 0.5)
-    return graph.only_where(fine, rows, 0.0), known
+    # NaN fails all comparisons.
+    is_valid = graph("And", graph("LessOrEqual", rows, farthest), graph("GreaterOrEqual", rows, -farthest))
+    is_readable = graph("Greater", graph.minimum(graph.numbers(is_valid)), 0.5)
+    return graph.only_where(is_valid, rows, 0.0), is_readable
 
 
-def _write_label(graph: Graph, scores: str, known: str, names: npt.NDArray[Any]) -> None:
-    """The first of the highest, by its name."""
+def _write_label(graph: Graph, scores: str, is_readable: str, names: npt.NDArray[Any]) -> None:
+    """Write the name of the first class with the highest score."""
     best = graph("ArgMax", scores, axis=1, keepdims=1)
-    number = graph.only_where(known, best, np.array(len(names) - 1))
-    graph.named(graph("Squeeze", graph("Gather", names, number), graph.whole([1])), "label")
+    number = graph.only_where(is_readable, best, np.array(len(names) - 1))
+    graph.name_output(graph("Squeeze", graph("Gather", names, number), graph.whole([1])), "label")
 
 
 def _write_verdict(
-    graph: Graph, masses: str, plausibilities: str, known: str, focal_sets: FocalSets, level: float
+    graph: Graph, masses: str, plausibilities: str, is_readable: str, focal_sets: FocalSets, level: float
 ) -> None:
-    """Whether a row is sure, torn or an outlier, as `CredalPartition.verdict` has it."""
+    """Write the verdicts, as in `CredalPartition.verdict`."""
     empty = graph("Gather", masses, graph.whole([0]), axis=1)
-    equal = graph("GreaterOrEqual", plausibilities, graph("Mul", graph.most(plausibilities), _EQUAL))
-    alone = graph("Less", graph.sum(graph.numbers(equal), 1, keep=True), 1.5)
+    equal = graph("GreaterOrEqual", plausibilities, graph("Mul", graph.maximum(plausibilities), _EQUAL))
+    is_unique = graph("Less", graph.sum(graph.numbers(equal), 1, keep=True), 1.5)
     single = (focal_sets.membership & (focal_sets.sizes == 1)[:, None]).astype(np.float64)
     best = graph("ArgMax", plausibilities, axis=1, keepdims=1)
     belief = graph("GatherElements", graph("MatMul", masses, single), best, axis=1)
-    inside = graph("Sub", graph.sum(masses, 1, keep=True), empty)
-    enough = graph("GreaterOrEqual", belief, graph("Mul", inside, level * _EQUAL))
-    place = graph.only_where(graph("And", alone, enough), np.array(0), np.array(1))
-    place = graph.only_where(graph("GreaterOrEqual", empty, OUTLIER_MASS), np.array(2), place)
-    place = graph.only_where(known, place, np.array(3))
-    graph.named(graph("Squeeze", graph("Gather", _VERDICTS, place), graph.whole([1])), "verdict")
+    nonempty = graph("Sub", graph.sum(masses, 1, keep=True), empty)
+    is_believed = graph("GreaterOrEqual", belief, graph("Mul", nonempty, level * _EQUAL))
+    code = graph.only_where(graph("And", is_unique, is_believed), np.array(0), np.array(1))
+    code = graph.only_where(graph("GreaterOrEqual", empty, OUTLIER_MASS), np.array(2), code)
+    code = graph.only_where(is_readable, code, np.array(3))
+    graph.name_output(graph("Squeeze", graph("Gather", _VERDICTS, code), graph.whole([1])), "verdict")
 
 
 def _names(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Clusters or classes as ONNX has them, and last what is said where there is no answer."""
+    """Return the labels in a type of ONNX, followed by the label of rows without an answer."""
     if classes.dtype.kind in "iub":
         numbers = classes.astype(np.int64)
         return np.append(numbers, min(numbers.min(), 0) - 1)
     if classes.dtype.kind == "f":
         return np.append(classes.astype(np.float64), np.nan)
-    if not all(isinstance(one, str) for one in classes):
-        raise ValueError(f"to_onnx writes classes that are text or numbers, got {classes.tolist()}; rename them.")
+    if not all(isinstance(label, str) for label in classes):
+        raise ValueError(
+            f"to_onnx supports classes that are text or numbers, got {classes.tolist()}; rename them."
+        )
     return np.array([*map(str, classes), ""], dtype=object)
 
 
-def _closed(graph: Graph, n_features: int, n_sets: int, names: npt.NDArray[Any], kind: type[np.generic]) -> Any:
-    """The graph with its input and its outputs."""
+def _make_graph(
+    graph: Graph, n_features: int, n_sets: int, names: npt.NDArray[Any], kind: type[np.generic]
+) -> Any:
+    """Return the ONNX graph with its input and its outputs."""
     from onnx import TensorProto, helper
 
     real = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
@@ -233,19 +238,19 @@ def _closed(graph: Graph, n_features: int, n_sets: int, names: npt.NDArray[Any],
     )
 
 
-def _facts(estimator: Any, last: Any, focal_sets: FocalSets) -> dict[str, str]:
-    """What columns stand for, as JSON."""
+def _metadata(estimator: Any, last: Any, focal_sets: FocalSets) -> dict[str, str]:
+    """Return the metadata as JSON."""
     best = getattr(estimator, "best_estimator_", estimator)
-    named = getattr(best, "feature_names_in_", None)
+    names = getattr(best, "feature_names_in_", None)
     frame = list(focal_sets.frame)
-    facts = {
+    metadata = {
         "estimator": type(last).__name__,
         "evlearn": evlearn.__version__,
-        "features": None if named is None else [str(one) for one in named],
+        "features": None if names is None else [str(name) for name in names],
         "frame": frame,
         "focal_sets": [[frame[k] for k in np.flatnonzero(row)] for row in focal_sets.membership],
     }
-    return {name: json.dumps(value, ensure_ascii=False) for name, value in facts.items()}
+    return {key: json.dumps(value, ensure_ascii=False) for key, value in metadata.items()}
 
 
 __all__ = ["to_onnx"]

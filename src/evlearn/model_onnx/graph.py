@@ -1,4 +1,4 @@
-"""A graph of ONNX operators, written one by one; everything is in double precision unless it says otherwise."""
+"""Builder of graphs of ONNX operators; values are in double precision unless stated otherwise."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -9,20 +9,20 @@ import numpy.typing as npt
 
 from evlearn.utils.typing import FloatArray
 
-#: What operators take: the name of a value, or a constant.
+#: Input of an operator: the name of a value, or a constant.
 Value = str | float | npt.NDArray[Any]
 
-#: The version of ONNX's operators: that of 2022, which engines know. With it goes a version of the file format.
+#: Versions of the ONNX operators and of the file format, of 2022, which most engines support.
 OPSET, IR_VERSION = 17, 8
 
 
 class Graph:
-    """Operators and constants, in the order in which they are needed.
+    """Operators and constants, in topological order.
 
     Parameters
     ----------
     outer : Graph or None, default=None
-        The graph that this one is a part of; its values can be used.
+        The enclosing graph; its values can be used.
     """
 
     def __init__(self, outer: "Graph | None" = None) -> None:
@@ -30,102 +30,102 @@ class Graph:
         self.constants: list[Any] = [] if outer is None else outer.constants
         self._names: Iterator[int] = count() if outer is None else outer._names
 
-    def __call__(self, operator: str, *given: Value, **attributes: Any) -> str:
-        """The one result of an operator."""
-        return self.several(operator, 1, *given, **attributes)[0]
+    def __call__(self, operator: str, *inputs: Value, **attributes: Any) -> str:
+        """Add an operator with one output, and return the name of the output."""
+        return self.outputs(operator, 1, *inputs, **attributes)[0]
 
-    def several(self, operator: str, n_results: int, *given: Value, **attributes: Any) -> list[str]:
-        """The results of an operator."""
+    def outputs(self, operator: str, n_outputs: int, *inputs: Value, **attributes: Any) -> list[str]:
+        """Add an operator, and return the names of its outputs."""
         from onnx import helper
 
-        names = [one if isinstance(one, str) else self.constant(one) for one in given]
-        found = [self._name() for _ in range(n_results)]
-        self.nodes.append(helper.make_node(operator, names, found, **attributes))
-        return found
+        names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
+        outputs = [self._name() for _ in range(n_outputs)]
+        self.nodes.append(helper.make_node(operator, names, outputs, **attributes))
+        return outputs
 
-    def named(self, value: str, name: str) -> None:
-        """Give a result the name by which it is asked for."""
+    def name_output(self, value: str, name: str) -> None:
+        """Name an output of the graph."""
         from onnx import helper
 
         self.nodes.append(helper.make_node("Identity", [value], [name]))
 
-    def constant(self, value: Any) -> str:
-        """A constant; numbers are in double precision, unless they are arrays of another type."""
+    def constant(self, value: object) -> str:
+        """Add a constant; numbers are in double precision unless they are arrays of another type."""
         from onnx import numpy_helper
 
         array = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=np.float64)
         name = self._name()
-        # Copied, because an array may lie in memory in another order than it is read.
+        # Copied in C order, in which the array is read.
         self.constants.append(numpy_helper.from_array(np.array(array, order="C"), name))
         return name
 
-    # What is not one operator
+    # Compositions of operators
 
-    def whole(self, value: Any) -> str:
-        """A constant of whole numbers."""
+    def whole(self, value: object) -> str:
+        """Add a constant of integers."""
         return self.constant(np.asarray(value, dtype=np.int64))
 
     def sum(self, value: str, axis: int, *, keep: bool = False) -> str:
-        """The sum along an axis."""
+        """Return the sum along an axis."""
         return self("ReduceSum", value, self.whole([axis]), keepdims=int(keep))
 
-    def least(self, value: str, axis: int = 1) -> str:
-        """The smallest along an axis, which stays."""
+    def minimum(self, value: str, axis: int = 1) -> str:
+        """Return the minimum along an axis, which is kept."""
         return self("ReduceMin", value, axes=[axis], keepdims=1)
 
-    def most(self, value: str, axis: int = 1) -> str:
-        """The largest along an axis, which stays."""
+    def maximum(self, value: str, axis: int = 1) -> str:
+        """Return the maximum along an axis, which is kept."""
         return self("ReduceMax", value, axes=[axis], keepdims=1)
 
     def shares(self, value: str) -> str:
-        """Rows divided by their sums."""
+        """Divide rows by their sums."""
         return self("Div", value, self.sum(value, 1, keep=True))
 
     def with_axis(self, value: str, axis: int) -> str:
-        """The same with one more axis."""
+        """Insert an axis."""
         return self("Unsqueeze", value, self.whole([axis]))
 
     def numbers(self, truths: str, kind: type[np.generic] = np.float64) -> str:
-        """Ones and zeros for what is true and what is not, or numbers in another precision."""
+        """Convert truth values or numbers to numbers of a type."""
         from onnx import helper
 
         return self("Cast", truths, to=helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
 
-    def beside(self, *columns: str) -> str:
-        """Tables side by side."""
+    def concatenate(self, *columns: str) -> str:
+        """Concatenate columns."""
         return self("Concat", *columns, axis=1)
 
     def after_zeros(self, value: str) -> str:
-        """A table with a column of zeros before it: the empty set, which has no mass."""
-        # Of a column that is there, because tables are as long as what comes in.
-        return self.beside(self("Mul", self.sum(value, 1, keep=True), 0.0), value)
+        """Prepend a column of zeros, for an empty set without mass."""
+        # From an existing column, because the number of rows is unknown.
+        return self.concatenate(self("Mul", self.sum(value, 1, keep=True), 0.0), value)
 
     def squares(self, rows: str, points: FloatArray) -> str:
-        """Squared distances of rows to points, from differences: nothing of the place of the data is lost."""
-        apart = self("Sub", self.with_axis(rows, 1), points)
-        return self("ReduceSumSquare", apart, axes=[2], keepdims=0)
+        """Return the squared distances of rows to points, from differences to avoid cancellation."""
+        differences = self("Sub", self.with_axis(rows, 1), points)
+        return self("ReduceSumSquare", differences, axes=[2], keepdims=0)
 
     def only_where(self, truths: str, value: Value, otherwise: Value) -> str:
-        """One value where something is true, and another where it is not."""
+        """Select values by a condition."""
         return self("Where", truths, value, otherwise)
 
     def _name(self) -> str:
         return f"value_{next(self._names)}"
 
 
-class Said(NamedTuple):
-    """What a model says of rows.
+class Output(NamedTuple):
+    """Outputs of a model for rows.
 
     Attributes
     ----------
     masses : str
-        The masses, of shape (n_rows, n_focal_sets).
+        Name of the masses, of shape (n_rows, n_focal_sets).
     scores : str or None, default=None
-        The highest of them is the label, of shape (n_rows, n_classes); None takes the plausibilities.
+        Name of the scores, of shape (n_rows, n_classes), whose maximum is the label; None uses the plausibilities.
     """
 
     masses: str
     scores: str | None = None
 
 
-__all__ = ["IR_VERSION", "OPSET", "Graph", "Said", "Value"]
+__all__ = ["IR_VERSION", "OPSET", "Graph", "Output", "Value"]

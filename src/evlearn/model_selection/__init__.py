@@ -1,4 +1,4 @@
-"""How many clusters, which values of other parameters, and masses out of fold: fits to some of the samples."""
+"""Selection of the number of clusters and of other parameters, and cross-validated masses."""
 
 from evlearn.model_selection.cross_validation import cross_val_mass
 from evlearn.model_selection.select import select_n_clusters, select_parameter

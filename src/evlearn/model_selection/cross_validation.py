@@ -1,4 +1,4 @@
-"""Masses of samples that an estimator was not fitted to: each fold is judged by a fit to the others."""
+"""Cross-validated masses: the masses of each fold are predicted by a fit to the other folds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
@@ -29,40 +29,40 @@ def cross_val_mass(
     params: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
 ) -> CredalPartition:
-    """The mass function of each sample, from a fit to other samples.
+    """Return the mass function of each sample, predicted by a fit to other samples.
 
-    The samples are split into folds, and those of each fold are judged by a clone that was fitted to the others.
-    So the masses say how sure the estimator is of samples that it has not seen, and can be compared with labels.
+    The samples are split into folds, and the masses of each fold are predicted by a clone that is fitted to the
+    other folds. They measure the uncertainty of the estimator for new samples, and can be compared with labels.
 
     Parameters
     ----------
     estimator : estimator
-        A classifier or clusterer, ours or scikit-learn's, or a pipeline that ends in one. It is not changed.
+        Classifier or clusterer of evlearn or scikit-learn, or a pipeline that ends with one. It is not modified.
     X : array-like
         The samples, or dissimilarities between them.
     y : array-like of shape (n_samples,) or None, default=None
-        The classes, for classifiers; clusterers get it as well, if it is given.
+        Class labels for classifiers; also passed to clusterers if not None.
     cv : int, splitter, iterable of splits or None, default=None
-        How to split, as in scikit-learn: None means five folds, stratified for classifiers. Every sample must be
-        in one test set.
+        Splitting strategy, as in scikit-learn: None uses 5 folds, stratified for classifiers. Each sample must be
+        in exactly one test set.
     groups : array-like of shape (n_samples,) or None, default=None
-        Groups of samples that a splitter such as ``GroupKFold`` keeps together.
+        Groups of samples for splitters such as ``GroupKFold``.
     params : mapping or None, default=None
-        More arguments of ``fit``. Of arrays with a value for each sample a fit gets those of its own samples, and
-        of `PairwiseConstraints` those between them.
+        Additional arguments of ``fit``. Arrays with a value for each sample and `PairwiseConstraints` are
+        restricted to the samples of each fit.
     n_jobs : int or None, default=None
-        How many folds at the same time. The result does not depend on it.
+        Number of parallel jobs over folds; see joblib. The result does not depend on it.
 
     Returns
     -------
     CredalPartition
-        The masses, with the index of a pandas frame. The clusters of all folds have the numbers of a fit to all
-        samples, of whose clusters theirs share the most with.
+        The masses, with the index of a pandas frame. The clusters of each fold are matched to those of a fit to
+        all samples.
 
     See Also
     --------
-    evlearn.predict_mass : The masses from one fitted estimator.
-    evlearn.metrics.risk_coverage_curve : How doubt and errors go together.
+    evlearn.predict_mass : Predict the masses with one fitted estimator.
+    evlearn.metrics.risk_coverage_curve : Compute the error rate of the least doubtful samples.
 
     Examples
     --------
@@ -79,18 +79,18 @@ def cross_val_mass(
     splits = _read_splits(check_cv(cv, y, classifier=classifies).split(X, y, groups), n_samples(X))
     data = _Data(X, y, dict(params or {}), is_pairwise(split_pipeline(estimator)[1]))
     reference = None if classifies else _fitted(estimator, data, None)
-    known = None if reference is None else fitted_partition(reference, X)
-    jobs = [delayed(_judge)(estimator, data, train, test, known) for train, test in splits]
+    reference_partition = None if reference is None else fitted_partition(reference, X)
+    jobs = [delayed(_fit_and_predict)(estimator, data, train, test, reference_partition) for train, test in splits]
     parts = Parallel(n_jobs=n_jobs)(jobs)
     _check_same([classes for _, classes in parts], "classes")
     _check_same([part.n_clusters for part, _ in parts], "numbers of clusters")
-    joined = _joined([part for part, _ in parts])
+    partition = _concatenate([part for part, _ in parts])
     order = np.argsort(np.concatenate([test for _, test in splits]), kind="stable")
-    return with_names_of(X, joined[order])
+    return with_names_of(X, partition[order])
 
 
 class _Data:
-    """Samples, labels and what else a fit gets, of which a fold takes its rows."""
+    """Samples, labels and other arguments of a fit, which can be restricted to a fold."""
 
     def __init__(self, X: Any, y: Any, params: dict[str, Any], pairwise: bool) -> None:
         self.X = X
@@ -98,30 +98,30 @@ class _Data:
         self.params = params
         self.pairwise = pairwise
 
-    def rows(self, samples: IntArray | None, known: IntArray | None) -> Any:
-        """Some samples, all for None; as dissimilarities to those that a fit knows, if these are what X holds."""
+    def rows(self, samples: IntArray | None, training: IntArray | None) -> Any:
+        """Return some samples, or all for None; dissimilarities are those to the training samples."""
         if not self.pairwise:
             return take(self.X, samples)
-        every = np.arange(n_samples(self.X))
+        indices = np.arange(n_samples(self.X))
         matrix = self.X if issparse(self.X) else np.asarray(self.X)
-        return matrix[np.ix_(every if samples is None else samples, every if known is None else known)]
+        return matrix[np.ix_(indices if samples is None else samples, indices if training is None else training)]
 
     def arguments(self, samples: IntArray | None) -> dict[str, Any]:
-        """What `fit` gets besides the samples."""
-        found = {name: self._of(value, samples) for name, value in self.params.items()}
-        return found if self.y is None else {"y": take(self.y, samples)} | found
+        """Return the other arguments of `fit`."""
+        params = {name: self._of(value, samples) for name, value in self.params.items()}
+        return params if self.y is None else {"y": take(self.y, samples)} | params
 
-    def _of(self, value: Any, samples: IntArray | None) -> Any:
+    def _of(self, value: object, samples: IntArray | None) -> Any:
         if samples is None:
             return value
         if isinstance(value, PairwiseConstraints):
             return value.take(samples)
-        counted = hasattr(value, "shape") or isinstance(value, (list, tuple))
-        return take(value, samples) if counted and n_samples(value) == n_samples(self.X) else value
+        is_sequence = hasattr(value, "shape") or isinstance(value, (list, tuple))
+        return take(value, samples) if is_sequence and n_samples(value) == n_samples(self.X) else value
 
 
 def take(values: Any, samples: IntArray | None) -> Any:
-    """Some rows of an array, a list, a frame or a sparse matrix; all for None."""
+    """Return some rows of an array, list, frame or sparse matrix, or all for None."""
     if samples is None:
         return values
     if isinstance(values, CredalPartition):
@@ -134,47 +134,49 @@ def take(values: Any, samples: IntArray | None) -> Any:
 
 
 def _read_splits(splits: Iterable[Any], total: int) -> list[tuple[IntArray, IntArray]]:
-    found = [(np.asarray(train), np.asarray(test)) for train, test in splits]
-    if not np.array_equal(np.sort(np.concatenate([test for _, test in found])), np.arange(total)):
+    pairs = [(np.asarray(train), np.asarray(test)) for train, test in splits]
+    if not np.array_equal(np.sort(np.concatenate([test for _, test in pairs])), np.arange(total)):
         raise ValueError(
-            "cv must put each sample into exactly one test set, so that each has one mass function; use KFold or "
-            "StratifiedKFold, or an int."
+            "cv must put each sample into exactly one test set, because each sample has one mass function; use "
+            "KFold or StratifiedKFold, or an int."
         )
-    return found
+    return pairs
 
 
 def _fitted(estimator: Any, data: _Data, samples: IntArray | None) -> Any:
     return without_files(clone(estimator)).fit(data.rows(samples, samples), **data.arguments(samples))
 
 
-def _judge(
+def _fit_and_predict(
     estimator: Any, data: _Data, train: IntArray, test: IntArray, reference: CredalPartition | None
 ) -> tuple[CredalPartition, Any]:
-    """What a fit to some samples says of others, and the classes that it knows."""
+    """Return the masses of test samples from a fit to training samples, and its classes."""
     model = _fitted(estimator, data, train)
     if reference is None:
         return predicted_partition(model, data.rows(test, train)), list(getattr(model, "classes_", ()))
-    everything = predicted_partition(model, data.rows(None, train))
-    if everything.n_clusters != reference.n_clusters:
+    partition = predicted_partition(model, data.rows(None, train))
+    if partition.n_clusters != reference.n_clusters:
         raise ValueError(
-            f"a fit to some of the samples has {everything.n_clusters} clusters, and one to all has "
-            f"{reference.n_clusters}; give the estimator their number."
+            f"a fit to some of the samples has {partition.n_clusters} clusters, but a fit to all has "
+            f"{reference.n_clusters}; set the number of clusters of the estimator."
         )
-    return align_clusters(everything, reference)[test], []
+    return align_clusters(partition, reference)[test], []
 
 
-def _check_same(values: Sequence[Any], what: str) -> None:
+def _check_same(values: Sequence[Any], name: str) -> None:
     for k, value in enumerate(values):
         if value != values[0]:
             raise ValueError(
-                f"the fits have different {what}: {values[0]} in fold 0 and {value} in fold {k}; give fewer "
-                "folds, or folds with samples of every class."
+                f"the fits have different {name}: {values[0]} in fold 0 and {value} in fold {k}; use fewer "
+                "folds, or folds with samples of all classes."
             )
 
 
-def _joined(parts: list[CredalPartition]) -> CredalPartition:
-    """Partitions of some samples after another, on the sets of all of them."""
-    sets = reduce(lambda one, other: one if one == other else one.with_sets(other), (p.focal_sets for p in parts))
+def _concatenate(parts: list[CredalPartition]) -> CredalPartition:
+    """Concatenate partitions, on the union of their focal sets."""
+    sets = reduce(
+        lambda first, second: first if first == second else first.with_sets(second), (p.focal_sets for p in parts)
+    )
     dtype = np.result_type(*(part.masses.dtype for part in parts))
     masses = np.zeros((sum(map(len, parts)), len(sets)), dtype=dtype)
     start = 0

@@ -1,4 +1,4 @@
-"""One mechanism for numbers of clusters and for other parameters: subsamples, values, a criterion."""
+"""Selection of the number of clusters or another parameter by a criterion on subsamples."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -17,11 +17,11 @@ from evlearn.model_selection.subsamples import Subsample, draw_subsamples
 from evlearn.partition.estimators import split_pipeline
 from evlearn.utils.convergence import warn_caller
 from evlearn.utils.parallel import run_jobs
-from evlearn.utils.progress import Count, at_work
+from evlearn.utils.progress import Count, reporting_as
 from evlearn.utils.typing import ClustererLike, DataLike, FloatArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real
 
-#: What votes on the number of clusters if nobody says otherwise.
+#: Criteria that vote on the number of clusters by default.
 _VOTERS = ("peaks", "eknnclus")
 
 
@@ -38,56 +38,55 @@ def select_n_clusters(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> ParameterSelection:
-    """How many clusters there are, and how sure that is.
+    """Select the number of clusters, and measure its reliability.
 
-    Subsamples of the data are drawn, and each chooses a number. The number that most of them chose is suggested;
-    the share of subsamples that chose it says how far to rely on it.
+    The criterion selects a number of clusters for each of several subsamples. The most frequent number is
+    suggested, and its share of the subsamples measures its reliability.
 
     Parameters
     ----------
     estimator : estimator
-        The clusterer, or the mixture, for which a number is looked for: ours or scikit-learn's; also at the end of
-        a pipeline, whose other steps are fitted once to all samples. Clones are fitted; it is not changed.
-    X : array-like or whatever its ``fit`` takes
-        The data, or dissimilarities. An iterator can be read only once and is refused.
+        Clusterer or mixture of evlearn or scikit-learn, or a pipeline that ends with one, whose other steps are
+        fitted once to all samples. Clones are fitted; it is not modified.
+    X : array-like or any input of its ``fit``
+        Data, or dissimilarities. Iterators are not supported.
     n_clusters : iterable of int, default=range(2, 11)
-        The numbers to try.
+        Candidate numbers.
     criterion : str, default="auto"
-        "auto": a vote of the next two, which look at the data alone. "peaks": how far the scores of the δ-Bel
-        graph fall after so many peaks. "eknnclus": the number of clusters that EK-NNclus finds. The others fit the
-        estimator: "stability": how alike the clusters of two subsamples are; "silhouette": how much nearer samples
-        are to their own cluster than to the next; "nonspecificity": how much the partition leaves open;
-        "bic": the Bayesian information criterion of mixtures and `BootClus`; "stress": how well `EVCLUS` explains
-        dissimilarities between samples that it has not seen, at its elbow; "objective": the elbow of what the
-        method minimises.
+        "auto": a vote of "peaks" and "eknnclus", which do not use the estimator. "peaks": the gap of the scores of
+        the δ-Bel graph after this number of peaks. "eknnclus": the number of clusters that EK-NNclus finds. The
+        other criteria fit the estimator. "stability": the similarity of the clusters of 2 subsamples.
+        "silhouette": the mean silhouette. "nonspecificity": the mean nonspecificity of the partition. "bic": the
+        Bayesian information criterion of mixtures and `BootClus`. "stress": the elbow of the stress of `EVCLUS`
+        for samples outside the subsample. "objective": the elbow of the objective of the estimator.
     n_repeats : int, default=20
-        How many subsamples.
+        Number of subsamples.
     sample_size : "auto", float or int, default="auto"
-        How many samples a subsample has, or which share of all. "auto" is four of five, but at most 5000; 1.0 uses
-        all samples each time.
+        Number of samples of a subsample, or their share. "auto" is 80 %, but at most 5000 samples; 1.0 uses all
+        samples each time.
     fit_params : mapping or None, default=None
-        More arguments of ``fit``, such as constraints, with ``sample_size=1.0``.
+        Additional arguments of ``fit``, such as constraints. They require ``sample_size=1.0``.
     random_state : int, RandomState instance or None, default=None
-        The seed of subsamples, and of the estimator in each. None draws afresh, and leaves the estimator its own.
+        Seed of the subsamples and of the estimator. None uses new random subsamples and does not change the seed
+        of the estimator.
     n_jobs : int or None, default=None
-        How many fits at the same time, by processes or what ``joblib.parallel_config`` says. The result does not
-        depend on it.
+        Number of parallel jobs over fits; see ``joblib.parallel_config``. The result does not depend on it.
     verbose : int, default=0
         Whether to report progress.
 
     Returns
     -------
     ParameterSelection
-        The curves, the choice, and how many subsamples agree.
+        The curves, the selected value, and its share of the subsamples.
 
     See Also
     --------
-    select_parameter : The same for other parameters.
-    evlearn.cluster.delta_bel : The graph whose peaks are counted.
+    select_parameter : Select other parameters.
+    evlearn.cluster.belief_peaks : Compute the graph whose peaks are counted.
 
     Notes
     -----
-    Ctrl-C ends the search; subsamples that are complete by then are kept, if there are any.
+    Ctrl-C stops the search; the result contains the subsamples that are complete, if any.
 
     Examples
     --------
@@ -129,53 +128,53 @@ def select_parameter(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> ParameterSelection:
-    """Which value of a parameter a criterion prefers, and how sure that is.
+    """Select the value of a parameter by a criterion, and measure its reliability.
 
     Parameters
     ----------
     estimator : estimator
-        The clusterer, as for `select_n_clusters`.
-    X : array-like or whatever its ``fit`` takes
+        Clusterer, as in `select_n_clusters`.
+    X : array-like or any input of its ``fit``
         The data, or dissimilarities.
     name : str
-        A parameter of the clusterer, such as "delta" or "d0".
+        Name of a parameter of the clusterer, such as "delta" or "d0".
     values : iterable of float
-        The values to try.
+        Candidate values.
     criterion : str, default="nonspecificity"
-        As for `select_n_clusters`. "auto", "peaks" and "eknnclus" are for numbers of clusters only.
+        Criterion, as in `select_n_clusters`. "auto", "peaks" and "eknnclus" are only for numbers of clusters.
     n_repeats : int, default=20
-        How many subsamples.
+        Number of subsamples.
     sample_size : "auto", float or int, default="auto"
-        How many samples a subsample has, or which share of all. "auto" is four of five, but at most 5000; 1.0 uses
-        all samples each time.
+        Number of samples of a subsample, or their share. "auto" is 80 %, but at most 5000 samples; 1.0 uses all
+        samples each time.
     fit_params : mapping or None, default=None
-        More arguments of ``fit``, such as constraints, with ``sample_size=1.0``.
+        Additional arguments of ``fit``, such as constraints. They require ``sample_size=1.0``.
     random_state : int, RandomState instance or None, default=None
-        The seed of subsamples, and of the estimator in each. None draws afresh, and leaves the estimator its own.
+        Seed of the subsamples and of the estimator. None uses new random subsamples and does not change the seed
+        of the estimator.
     n_jobs : int or None, default=None
-        How many fits at the same time, by processes or what ``joblib.parallel_config`` says. The result does not
-        depend on it.
+        Number of parallel jobs over fits; see ``joblib.parallel_config``. The result does not depend on it.
     verbose : int, default=0
         Whether to report progress.
 
     Returns
     -------
     ParameterSelection
-        The curves, the choice, and how many subsamples agree.
+        The curves, the selected value, and its share of the subsamples.
 
     See Also
     --------
-    select_n_clusters : For the number of clusters.
+    select_n_clusters : Select the number of clusters.
 
     Examples
     --------
-    >>> from evlearn.cluster import EVCLUS
+    >>> from evlearn.cluster import EVCLUS, Quantile
     >>> from evlearn.datasets import load_butterfly
     >>> from evlearn.model_selection import select_parameter
     >>> X = load_butterfly().data
-    >>> model = EVCLUS(n_clusters=2, random_state=0)
+    >>> model = EVCLUS(n_clusters=2, d0=Quantile(0.9), random_state=0)
     >>> select_parameter(
-    ...     model, X, "d0_quantile", [0.5, 0.7, 0.9], n_repeats=1, sample_size=1.0
+    ...     model, X, "d0__level", [0.5, 0.7, 0.9], n_repeats=1, sample_size=1.0
     ... ).best
     0.7
     """
@@ -185,10 +184,10 @@ def select_parameter(
     data = X if before is None else clone(before).fit_transform(X)
     if criterion == "bic":
         clusterer, name = _mixture_behind(clusterer, name)
-    asked = [CRITERIA[one] for one in (_VOTERS if criterion == "auto" else (criterion,))]
+    criteria = [CRITERIA[key] for key in (_VOTERS if criterion == "auto" else (criterion,))]
     _check_parameter(clusterer, name, criterion)
-    tried = np.sort(check_values(values, name, max(one.fewest for one in asked)))
-    check_enough(range(len(tried)), asked[0].rule, tried, name)
+    candidates = np.sort(check_values(values, name, max(item.min_clusters for item in criteria)))
+    check_enough(range(len(candidates)), criteria[0].rule, candidates, name)
     samples = draw_subsamples(
         clusterer,
         data,
@@ -198,41 +197,43 @@ def select_parameter(
         random=check_random_state(random_state),
         reseed=random_state is not None,
     )
-    parts = _run(_tasks(samples, name, tried.tolist(), asked), n_jobs, name, verbose)
-    curves = _whole_curves(parts, len(tried))
-    label = asked[0].label if len(asked) == 1 else VOTES
-    return ParameterSelection(name, tried, curves, label, asked[0].rule)
+    parts = _run(_tasks(samples, name, candidates.tolist(), criteria), n_jobs, name, verbose)
+    curves = _whole_curves(parts, len(candidates))
+    label = criteria[0].label if len(criteria) == 1 else VOTES
+    return ParameterSelection(name, candidates, curves, label, criteria[0].rule)
 
 
-def _tasks(samples: list[Subsample], name: str, values: list[Any], asked: list[Criterion]) -> list[Any]:
-    """Calls that each give a whole curve, or one point of it, subsample after subsample."""
-    if len(asked) > 1:
-        return [delayed(vote)(one, sample, values) for sample in samples for one in asked]
-    (one,) = asked
-    if one.at_once is not None:
-        return [delayed(one.at_once)(sample, values) for sample in samples]
-    return [delayed(one.by_value)(sample, name, value) for sample in samples for value in values]
+def _tasks(samples: list[Subsample], name: str, values: list[Any], criteria: list[Criterion]) -> list[Any]:
+    """Return delayed calls that compute a curve or one of its points, in the order of subsamples."""
+    if len(criteria) > 1:
+        return [delayed(vote)(criterion, sample, values) for sample in samples for criterion in criteria]
+    (criterion,) = criteria
+    if criterion.at_once is not None:
+        return [delayed(criterion.at_once)(sample, values) for sample in samples]
+    return [delayed(criterion.by_value)(sample, name, value) for sample in samples for value in values]
 
 
 def _run(tasks: list[Any], n_jobs: int | None, name: str, verbose: int) -> list[Any]:
-    """What the calls give, up to an interruption."""
-    with at_work(f"select {name}", verbose):
-        done, interrupted = run_jobs(tasks, n_jobs, Count("search", "task", len(tasks)).reach)
+    """Return the results of the calls, up to an interruption."""
+    with reporting_as(f"select {name}", verbose):
+        results, interrupted = run_jobs(tasks, n_jobs, Count("search", "task", len(tasks)).set_done)
     if interrupted:
-        warn_caller("the search was interrupted; what is complete is kept.", ConvergenceWarning)
-    return done
+        warn_caller(
+            "the search was interrupted; the result contains the completed subsamples.", ConvergenceWarning
+        )
+    return results
 
 
 def _whole_curves(parts: list[Any], n_values: int) -> FloatArray:
-    found = np.hstack([np.empty(0), *parts]).astype(np.float64)
-    whole = len(found) // n_values
-    if not whole:
-        raise KeyboardInterrupt  # before there was anything to keep
-    return np.asarray(found[: whole * n_values].reshape(whole, n_values))
+    points = np.hstack([np.empty(0), *parts]).astype(np.float64)
+    n_curves = len(points) // n_values
+    if not n_curves:
+        raise KeyboardInterrupt  # no curve is complete
+    return np.asarray(points[: n_curves * n_values].reshape(n_curves, n_values))
 
 
 def _split(estimator: Any) -> tuple[Any, Any]:
-    """What comes before the clusterer, and the clusterer."""
+    """Split an estimator into the steps before the clusterer, and the clusterer."""
     before, clusterer = split_pipeline(estimator)
     if isinstance(clusterer, type) or not hasattr(clusterer, "get_params"):
         raise ValueError(f"estimator must be an estimator such as ECM(), got {estimator!r}.")
@@ -240,20 +241,20 @@ def _split(estimator: Any) -> tuple[Any, Any]:
 
 
 def _number_parameter(estimator: Any) -> str:
-    """What an estimator calls its number of clusters; "n_clusters" also where it finds that itself."""
-    found = _split(estimator)[1].get_params(deep=False)
-    return "n_components" if "n_components" in found and "n_clusters" not in found else "n_clusters"
+    """Return the name of the parameter for the number of clusters; "n_clusters" if there is none."""
+    params = _split(estimator)[1].get_params(deep=False)
+    return "n_components" if "n_components" in params and "n_clusters" not in params else "n_clusters"
 
 
 def _mixture_behind(clusterer: Any, name: str) -> tuple[Any, str]:
-    """BootClus without its resamples, of which BIC says nothing."""
+    """Replace BootClus by its mixture, because BIC does not depend on the resamples."""
     if not (isinstance(clusterer, BootClus) and name == "n_clusters"):
         return clusterer, name
     if clusterer.mixture is not None:
         return clusterer.mixture, "n_components"
     mixture = ParsimoniousGaussianMixture(
         covariance_models=clusterer.covariance_models,
-        n_init=clusterer.n_init,
+        n_init=clusterer._switches["n_init"],
         random_state=clusterer.random_state,
     )
     return mixture, "n_components"
@@ -263,32 +264,32 @@ def _check_parameter(clusterer: Any, name: str, criterion: str) -> None:
     counts = criterion == "auto" or CRITERIA[criterion].at_once is not None
     if counts and name not in NUMBERS:
         raise ValueError(
-            f"criterion={criterion!r} counts clusters and says nothing about {name}; use "
+            f"criterion={criterion!r} counts clusters and does not depend on {name}; use "
             'criterion="nonspecificity", "stability" or "silhouette".'
         )
-    if not counts and name not in clusterer.get_params(deep=False):
+    if not counts and name not in clusterer.get_params():
         raise ValueError(
-            f"estimator must have a parameter {name}, got {clusterer!r}; give an estimator of evlearn.cluster or "
+            f"estimator must have a parameter {name}, got {clusterer!r}; use an estimator of evlearn.cluster or "
             "sklearn.cluster."
         )
 
 
-def check_values(values: Any, name: str, fewest: int) -> Any:
-    """The values of a parameter as an array, or an error that says what is wrong with them."""
-    such_as = "whole numbers, such as range(2, 9)" if name in NUMBERS else "numbers, such as [1, 2, 5]"
+def check_values(values: Any, name: str, minimum: int) -> Any:
+    """Return the values of a parameter as an array; raise if they are invalid."""
+    examples = "whole numbers, such as range(2, 9)" if name in NUMBERS else "numbers, such as [1, 2, 5]"
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise ValueError(f"{name} must be the numbers to compare, got {values!r}; give several {such_as}.")
-    tried = list(values)
-    if not tried:
-        raise ValueError(f"{name} must be the numbers to compare, got none; give several {such_as}.")
-    for value in tried:
+        raise ValueError(f"{name} must be the numbers to compare, got {values!r}; give several {examples}.")
+    candidates = list(values)
+    if not candidates:
+        raise ValueError(f"{name} must be the numbers to compare, got none; give several {examples}.")
+    for value in candidates:
         if name in NUMBERS:
-            check_integer(f"each of {name}", value, fewest)
+            check_integer(f"each of {name}", value, minimum)
         else:
             check_real(f"each of {name}", value, -np.inf, or_infinity=True)
-    if len(set(tried)) < len(tried):
-        raise ValueError(f"{name} must be different numbers, got {tried}.")
-    return np.array(tried)
+    if len(set(candidates)) < len(candidates):
+        raise ValueError(f"{name} must be different numbers, got {candidates}.")
+    return np.array(candidates)
 
 
 __all__ = ["select_n_clusters", "select_parameter"]

@@ -1,4 +1,4 @@
-"""What a selection found: curves of a criterion, one for each subsample of the data, and the choice."""
+"""Result of a selection: curves of a criterion for subsamples of the data, and the selected value."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -8,42 +8,42 @@ from numpy.typing import NDArray
 
 from evlearn.utils.typing import FloatArray, IntArray
 
-#: Values that are named beside the best one if the vote is weak.
+#: Maximum number of values that are listed after the best one if the vote is weak.
 _RIVALS = 2
-#: What estimators call their number of clusters.
+#: Parameter names for the number of clusters.
 NUMBERS = ("n_clusters", "n_components")
-#: The criterion of curves that are one for what a subsample chose, and zero elsewhere.
+#: Criterion of curves that are 1 for the selected value of a subsample, and 0 elsewhere.
 VOTES = "share of votes"
-#: With a smaller share of the votes, most suggested numbers of clusters are wrong (see the guide).
+#: Share of votes below which most suggested numbers of clusters are wrong (see the guide).
 WEAK_VOTE = 0.6
-#: Which place of a curve is suggested.
+#: Rules that select a value of a curve.
 Rule: TypeAlias = Literal["smallest", "largest", "last_largest", "elbow"]
 RULES = get_args(Rule)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParameterSelection:
-    """A criterion for each value of a parameter, and the value that it suggests; made by `select_n_clusters`.
+    """A criterion for each value of a parameter, and the suggested value; the result of `select_n_clusters`.
 
-    Each subsample of the data has a curve of its own, and chooses a value. The suggestion is the value that most
-    of them chose, the first of equals. It is a hint and no proof: where subsamples disagree, look at the curve.
+    Each subsample of the data has a curve, which selects a value. The suggestion is the most frequent of these
+    values, the first of ties. If subsamples disagree, look at the curve.
 
     Attributes
     ----------
     name : str
-        The parameter.
+        Name of the parameter.
     values : ndarray of shape (n_values,)
-        Its values, in ascending order.
+        Values of the parameter, in ascending order.
     curves : ndarray of shape (n_curves, n_values)
-        The criterion in each subsample; NaN where it is not known.
+        Criterion in each subsample; NaN if it is unknown.
     criterion : str
-        What the curves are.
+        Name of the criterion.
     rule : {"smallest", "largest", "last_largest", "elbow"}
-        Which value of a curve is chosen.
+        Rule that selects a value of a curve.
 
     See Also
     --------
-    evlearn.plotting.ClusterNumberDisplay : The picture.
+    evlearn.plotting.ClusterNumberDisplay : Plot the curve and the votes.
     """
 
     name: str
@@ -54,39 +54,39 @@ class ParameterSelection:
 
     @property
     def choices(self) -> list[Any]:
-        """The value that each subsample chose; None where it suggests none of them."""
-        found = (choose(self.values, curve, self.rule) for curve in self.curves)
-        return [None if place is None else self.values[place].item() for place in found]
+        """Selected value of each subsample; None if there is none."""
+        indices = (choose(self.values, curve, self.rule) for curve in self.curves)
+        return [None if place is None else self.values[place].item() for place in indices]
 
     @property
     def votes(self) -> IntArray:
-        """How many subsamples chose each value."""
-        found = [place for curve in self.curves if (place := choose(self.values, curve, self.rule)) is not None]
-        return np.bincount(found, minlength=len(self.values)).astype(np.intp)
+        """Number of subsamples that selected each value."""
+        indices = [index for curve in self.curves if (index := choose(self.values, curve, self.rule)) is not None]
+        return np.bincount(indices, minlength=len(self.values)).astype(np.intp)
 
     @property
     def shares(self) -> FloatArray:
-        """The share of subsamples that chose each value; with those that suggest none of them, the sum is one."""
+        """Share of subsamples that selected each value; the sum is below 1 if some selected none."""
         return np.asarray(self.votes / len(self.curves))
 
     @property
     def best(self) -> Any:
-        """The value that most subsamples chose, the first of equals; None where no subsample chose one."""
+        """Value that most subsamples selected, the first of ties; None if no subsample selected one."""
         return self.values[self.votes.argmax()].item() if self.votes.any() else None
 
     @property
     def confidence(self) -> float:
-        """The share of subsamples that chose the best value: how far the suggestion can be relied on."""
+        """Share of subsamples that selected the best value, as a measure of its reliability."""
         return float(self.shares.max())
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """A sentence on a weak vote, if fewer than 60 % of the subsamples chose the best value."""
+        """Warning of a weak vote, if fewer than 60 % of the subsamples selected the best value."""
         if self.confidence >= WEAK_VOTE:
             return ()
-        what = "number of clusters" if self.name in NUMBERS else f"choice of {self.name}"
+        label = "number of clusters" if self.name in NUMBERS else f"choice of {self.name}"
         if self.best is None:
-            return (f"The {what} is unknown: no subsample chose one. Try other values, or choose one yourself.",)
+            return (f"The {label} is unknown: no subsample chose one. Try other values, or choose one yourself.",)
         order = np.argsort(-self.votes, kind="stable")
         rivals = [place for place in order[1:] if self.votes[place] > 0][:_RIVALS]
         shares = [
@@ -94,19 +94,19 @@ class ParameterSelection:
         ]
         advice = "Compare the results of these values" if rivals else "Compare it with other values"
         return (
-            f"The {what} is uncertain: {', '.join(shares)} of the votes. {advice}, and choose one by what you "
+            f"The {label} is uncertain: {', '.join(shares)} of the votes. {advice}, and choose one by what you "
             "know about the data.",
         )
 
     @property
     def curve(self) -> FloatArray:
-        """The mean of the curves; of votes, the share of all that were given."""
-        return _mean(self._counted)
+        """Mean of the curves; for votes, the shares of all subsamples."""
+        return _mean(self._averaged_curves)
 
     @property
     def spread(self) -> FloatArray:
-        """The standard deviation between the curves."""
-        return np.asarray(np.sqrt(_mean((self._counted - self.curve) ** 2)))
+        """Standard deviation of the curves."""
+        return np.asarray(np.sqrt(_mean((self._averaged_curves - self.curve) ** 2)))
 
     def __repr__(self) -> str:
         return (
@@ -115,12 +115,12 @@ class ParameterSelection:
         )
 
     def __str__(self) -> str:
-        # Votes are all or nothing: their spread says no more than their share.
+        # Votes are 0 or 1: their spread follows from their share.
         spreads = [f" ± {spread:.2g}" if self._has_spread else "" for spread in self.spread]
-        said = [f"{mean:.4g}{spread}" for mean, spread in zip(self.curve, spreads, strict=True)]
+        texts = [f"{mean:.4g}{spread}" for mean, spread in zip(self.curve, spreads, strict=True)]
         rows = [f"Warning: {problem}" for problem in self.problems]
         rows += [f"{self.name:>12}   {self.criterion:>24}   chosen by"]
-        for value, text, votes in zip(self.values, said, self.votes, strict=True):
+        for value, text, votes in zip(self.values, texts, self.votes, strict=True):
             mark = "   <- suggested" if value == self.best else ""
             rows.append(f"{value:>12.6g}   {text:>24}   {votes} of {len(self.curves)}{mark}")
         if n_none := len(self.curves) - self.votes.sum():
@@ -128,8 +128,8 @@ class ParameterSelection:
         return "\n".join(rows)
 
     @property
-    def _counted(self) -> FloatArray:
-        """The curves whose mean is told: a vote for none of the values is one against each of them."""
+    def _averaged_curves(self) -> FloatArray:
+        """The curves that are averaged; a subsample without a vote counts as 0 for all values."""
         return np.nan_to_num(self.curves) if self.criterion == VOTES else self.curves
 
     @property
@@ -138,18 +138,18 @@ class ParameterSelection:
 
 
 def choose(values: Any, curve: FloatArray, rule: Rule) -> int | None:
-    """The place of the value that a curve suggests."""
+    """Return the index of the value that a curve suggests, or None."""
     places = np.flatnonzero(~np.isnan(curve))
     if not len(places):
         return None
-    known = curve[places]
+    scores = curve[places]
     if rule == "last_largest":
-        return int(places[::-1][known[::-1].argmax()])
+        return int(places[::-1][scores[::-1].argmax()])
     if rule != "elbow":
-        return int(places[known.argmin() if rule == "smallest" else known.argmax()])
+        return int(places[scores.argmin() if rule == "smallest" else scores.argmax()])
     check_enough(places, rule, values)
     numbers = np.asarray(values, dtype=np.float64)[places]
-    below = np.interp(numbers, numbers[[0, -1]], known[[0, -1]]) - known
+    below = np.interp(numbers, numbers[[0, -1]], scores[[0, -1]]) - scores
     return int(places[below.argmax()]) if below.max() > 0 else None
 
 
@@ -157,15 +157,15 @@ def check_enough(places: Any, rule: Rule, values: Any, name: str = "n_clusters")
     """Raise if there are too few values for an elbow."""
     if rule == "elbow" and len(places) < 3:
         raise ValueError(
-            f"{name} must have at least three numbers with known values for an elbow, got "
+            f"{name} must have at least 3 numbers with known values for an elbow, got "
             f"{np.asarray(values)[places].tolist()}; add numbers."
         )
 
 
 def _mean(curves: FloatArray) -> FloatArray:
-    known = ~np.isnan(curves)
-    counts = known.sum(axis=0)
-    sums = np.where(known, curves, 0.0).sum(axis=0)
+    is_known = ~np.isnan(curves)
+    counts = is_known.sum(axis=0)
+    sums = np.where(is_known, curves, 0.0).sum(axis=0)
     return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
 
 

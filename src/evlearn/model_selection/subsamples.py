@@ -1,4 +1,4 @@
-"""Some of the samples, and an estimator fitted to it."""
+"""Subsamples of the data, and fits of an estimator to them."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from evlearn.blocks.open import is_elsewhere
+from evlearn.blocks.open import needs_blocks
 from evlearn.cluster.base import without_files
 from evlearn.exceptions import CollapseWarning
 from evlearn.utils.places import is_url
@@ -22,27 +22,27 @@ from evlearn.utils.typing import IntArray
 from evlearn.utils.validation import check_integer, check_real
 
 _AUTO_SHARE = 0.8
-_AUTO_MOST = 5000
+_AUTO_MAX = 5000
 
 
 @dataclass(frozen=True)
 class Subsample:
-    """Some of the samples, drawn without replacement, and what is fitted to them.
+    """A subsample, drawn without replacement, and the estimator that is fitted to it.
 
     Attributes
     ----------
     estimator : estimator
-        What is fitted.
+        Estimator to fit.
     X : object
         All samples.
     n_drawn : int or None
-        How many samples are drawn; None for all, as they are.
+        Number of samples; None for all, in their order.
     seed : int
-        For the draw.
+        Seed of the draw.
     reseed : bool
-        Whether the estimator gets this seed too.
+        Whether the estimator also gets this seed.
     fit_params : mapping
-        More arguments of ``fit``.
+        Additional arguments of ``fit``.
     """
 
     estimator: Any
@@ -58,75 +58,76 @@ class Subsample:
 
     @property
     def rows(self) -> IntArray:
-        """The samples that are drawn, in ascending order."""
+        """Indices of the drawn samples, in ascending order."""
         return np.sort(self._order[: self.n_drawn])
 
     @property
-    def left_out(self) -> IntArray:
-        """The others, in random order."""
+    def excluded(self) -> IntArray:
+        """Indices of the other samples, in random order."""
         return self._order[self.n_drawn :] if self.n_drawn else self._order[:0]
 
     @property
     def data(self) -> Any:
-        """The data of the subsample; dissimilarities between its samples."""
+        """Data of the subsample, or dissimilarities between its samples."""
         return self.X if self.n_drawn is None else self.take(self.rows)
 
     @cached_property
     def pairwise(self) -> bool:
-        """Whether the data are dissimilarities."""
+        """True if the data are dissimilarities."""
         return is_pairwise(self.estimator)
 
     @property
     def metric(self) -> Any:
-        """What the estimator calls a distance."""
+        """Metric of the estimator."""
         if self.pairwise:
             return "precomputed"
         metric = self.estimator.get_params(deep=False).get("metric", "euclidean")
         return "euclidean" if isinstance(metric, str) and metric == "adaptive" else metric
 
     def twin(self) -> "Subsample":
-        """Another subsample of the same size."""
+        """Return another subsample of the same size."""
         seed = int(np.random.RandomState(self.seed).randint(2**31 - 1))
         return Subsample(self.estimator, self.X, self.n_drawn, seed, self.reseed, self.fit_params)
 
     def take(self, rows: IntArray, columns: IntArray | None = None) -> Any:
-        """The data of some samples."""
+        """Return the data of some samples."""
         if not self.pairwise:
             return self.X.iloc[rows] if hasattr(self.X, "iloc") else np.asarray(self.X)[rows]
         matrix = self.X if hasattr(self.X, "tocsr") else np.asarray(self.X)
         return matrix[np.ix_(rows, rows if columns is None else columns)]
 
     def fit(self, **parameters: Any) -> Any:
-        """A clone of the estimator with these parameters, fitted to the subsample."""
+        """Fit a clone of the estimator with these parameters to the subsample."""
         model = clone(self.estimator).set_params(**parameters)
         if self.reseed and "random_state" in model.get_params(deep=False):
             model.set_params(random_state=self.seed)
-        masses_file = model.get_params(deep=False).get("masses_file")
+        store_masses = model.get_params(deep=False).get("store_masses")
         without_files(model)
-        if masses_file is not None and is_elsewhere(self.X):
-            _write_elsewhere(model, masses_file)
+        if isinstance(store_masses, (str, os.PathLike)) and needs_blocks(self.X):
+            _set_temporary_file(model, store_masses)
         try:
             with warnings.catch_warnings():
-                # Numbers are tried that are too large; that their clusters are missing is what a criterion sees.
+                # Candidate numbers can be too large. The criterion takes missing clusters into account.
                 warnings.simplefilter("ignore", CollapseWarning)
                 return model.fit(self.data, **self.fit_params)
         except ValueError as error:
-            said = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
+            text = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
             raise ValueError(
-                f"estimator could not be fitted with {said}: {error} "
-                f"Change the estimator, or leave this number out of {', '.join(parameters)}."
+                f"estimator could not be fitted with {text}: {error} "
+                f"Change the estimator, or remove this number from {', '.join(parameters)}."
             ) from error
 
 
-def _write_elsewhere(model: Any, masses_file: str | os.PathLike[str]) -> None:
-    """Let a model write its masses to a temporary file on the disk of `masses_file`, for as long as it exists.
+def _set_temporary_file(model: Any, masses_file: str | os.PathLike[str]) -> None:
+    """Set a temporary file for the masses of a model, on the disk of `masses_file`.
 
-    Data that are not in memory have no masses without a file, and the file of the user is not for trials.
+    The file is deleted with the model. Data that are not in memory have no masses without a file, and the file of
+    the user must not be overwritten.
     """
     disk = None if is_url(masses_file) else os.path.dirname(os.path.abspath(masses_file))
     folder = tempfile.mkdtemp(prefix=".evlearn-", dir=disk)
     weakref.finalize(model, shutil.rmtree, folder, ignore_errors=True)
-    model.set_params(masses_file=os.path.join(folder, "masses.npy"))
+    model.set_params(store_masses=os.path.join(folder, "masses.npy"))
 
 
 def draw_subsamples(
@@ -139,25 +140,25 @@ def draw_subsamples(
     random: np.random.RandomState,
     reseed: bool,
 ) -> list[Subsample]:
-    """Subsamples, as many as are asked for."""
+    """Draw subsamples."""
     if isinstance(X, Iterator):
-        raise ValueError(f"X is an iterator, {X!r}, which can be read only once; give data that stay.")
+        raise ValueError(f"X is an iterator, {X!r}, which can be read only once; pass an array or a frame.")
     n_drawn = _n_drawn(X, sample_size)
     if n_drawn is not None and fit_params:
         raise ValueError(
-            f"fit_params={sorted(fit_params)} are for all samples, not for subsamples; give sample_size=1.0 too."
+            f"fit_params={sorted(fit_params)} are for all samples, not for subsamples; set sample_size=1.0, too."
         )
     seeds = random.randint(2**31 - 1, size=n_repeats)
     return [Subsample(estimator, X, n_drawn, int(seed), reseed, fit_params) for seed in seeds]
 
 
 def n_samples(X: Any) -> int:
-    """How many samples there are."""
+    """Return the number of samples."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def is_pairwise(estimator: Any) -> bool:
-    """Whether an estimator takes dissimilarities."""
+    """Return True if an estimator expects dissimilarities."""
     metric = estimator.get_params(deep=False).get("metric")
     return bool(get_tags(estimator).input_tags.pairwise or (isinstance(metric, str) and metric == "precomputed"))
 
@@ -166,10 +167,10 @@ def _n_drawn(X: Any, sample_size: Any) -> int | None:
     if isinstance(sample_size, float) and sample_size == 1.0:
         return None
     if isinstance(X, str) or not (hasattr(X, "shape") or hasattr(X, "__len__")):
-        raise ValueError(f"X is {type(X).__name__}, of which no subsample can be drawn; give sample_size=1.0.")
+        raise ValueError(f"X is {type(X).__name__}, from which no subsample can be drawn; set sample_size=1.0.")
     total = n_samples(X)
     if isinstance(sample_size, str) and sample_size == "auto":
-        return min(round(_AUTO_SHARE * total), _AUTO_MOST)
+        return min(round(_AUTO_SHARE * total), _AUTO_MAX)
     if isinstance(sample_size, float):
         check_real("sample_size", sample_size, 0, 1, open_low=True)
         return max(round(sample_size * total), 2)

@@ -1,9 +1,10 @@
-r"""What a network is trained for.
+r"""Loss of the training of a network.
 
-The loss of a set of samples is the mean, over its pairs, of :math:`(m_i^TCm_j-\delta_{ij})^2`: how far conflicts
-are from their targets. Constraints add :math:`\frac\xi{2(|ML|+|CL|)}[\sum_{ML}m_i^TQm_j+\sum_{CL}(2-m_i^TQm_j)]`,
-labels share the loss with :math:`\nu\sum_l(pl_{il}-y_{il})^2`, and :math:`\frac\lambda2` times the size of the
-weights holds these back.
+The loss of a set of samples is the mean, over its pairs, of :math:`(m_i^TCm_j-\delta_{ij})^2`, the squared
+differences between conflicts and their targets. Constraints add
+:math:`\frac\xi{2(|ML|+|CL|)}[\sum_{ML}m_i^TQm_j+\sum_{CL}(2-m_i^TQm_j)]`, labels add
+:math:`\nu\sum_l(pl_{il}-y_{il})^2` and multiply the loss of pairs by :math:`1-\nu`, and large weights add
+:math:`\frac\lambda2` times their mean square.
 """
 
 from dataclasses import dataclass
@@ -12,78 +13,80 @@ import torch
 from torch import Tensor, nn
 
 from evlearn.belief import FocalSets
-from evlearn.neural.network import size_of_weights
+from evlearn.neural.network import mean_square_of_weights
 
 
 @dataclass(frozen=True)
 class Losses:
-    """The terms of the loss.
+    """Terms of the loss.
 
     Attributes
     ----------
     conflict : Tensor of shape (n_focal_sets, n_focal_sets)
-        1 where two sets have nothing in common.
+        1 where 2 sets are disjoint.
     apart : Tensor of shape (n_focal_sets, n_focal_sets)
-        The matrix Q of constraints.
+        Matrix Q of constraints.
     contour : Tensor of shape (n_focal_sets, n_clusters)
-        Which clusters a set has.
-    xi : float
-        The weight of constraints.
+        1 where a set contains a cluster.
+    constraint_weight : float
+        Weight of constraints.
     label_weight : float
-        The weight of labels.
+        Weight of labels.
     l2 : float
-        The weight of the size of the weights.
+        Weight of the mean square of the weights.
     """
 
     conflict: Tensor
-    apart: Tensor
+    separation: Tensor
     contour: Tensor
-    xi: float = 0.0
+    constraint_weight: float = 0.0
     label_weight: float = 0.0
     l2: float = 0.0
 
     @classmethod
-    def of(cls, focal_sets: FocalSets, like: Tensor, **settings: float) -> "Losses":
-        """The terms for given focal sets."""
+    def of(cls, focal_sets: FocalSets, reference: Tensor, **settings: float) -> "Losses":
+        """Return the terms for a family of focal sets."""
 
         def tensor(table: object) -> Tensor:
-            return torch.as_tensor(table, dtype=like.dtype, device=like.device)
+            return torch.as_tensor(table, dtype=reference.dtype, device=reference.device)
 
         conflict = tensor(focal_sets.conflict_matrix.copy())
-        apart = 1 + conflict - tensor(focal_sets.emptiness_matrix.copy())
-        apart = apart - tensor(focal_sets.same_singleton_matrix.copy())
-        return cls(conflict, apart, tensor(focal_sets.membership.copy()), **settings)
+        separation = 1 + conflict - tensor(focal_sets.emptiness_matrix.copy())
+        separation = separation - tensor(focal_sets.same_singleton_matrix.copy())
+        return cls(conflict, separation, tensor(focal_sets.membership.copy()), **settings)
 
     def all_pairs(self, masses: Tensor, targets: Tensor) -> Tensor:
-        """The mean over all pairs."""
+        """Return the mean over all pairs."""
         return self.share_of_pairs(masses, masses, targets, 0)
 
-    def share_of_pairs(self, own: Tensor, everybody: Tensor, targets: Tensor, start: int) -> Tensor:
-        """The share that some samples have in the mean over all pairs."""
-        n = len(everybody)
-        squares = (own @ self.conflict @ everybody.T - targets) ** 2
+    def share_of_pairs(self, part: Tensor, masses: Tensor, targets: Tensor, start: int) -> Tensor:
+        """Return the contribution of a part of the samples, from number `start`, to the mean over all pairs."""
+        n = len(masses)
+        squares = (part @ self.conflict @ masses.T - targets) ** 2
         return (squares.sum() - squares.diagonal(offset=start).sum()) / (n * (n - 1))
 
-    def some_pairs(self, masses: Tensor, partners: Tensor, targets: Tensor) -> Tensor:
-        """The mean over some pairs."""
+    def partner_pairs(self, masses: Tensor, partners: Tensor, targets: Tensor) -> Tensor:
+        """Return the mean over the pairs of each sample and its partners."""
         conflicts = ((masses @ self.conflict)[:, None, :] * masses[partners]).sum(dim=2)
         return ((conflicts - targets) ** 2).mean()
 
     def weighted_pairs(self, masses: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
-        """The weighted mean over all pairs; the same as `some_pairs`, where weights count the pairs."""
+        """Return the weighted mean over all pairs; equal to `partner_pairs` if the weights count these pairs."""
         return ((masses @ self.conflict @ masses.T - targets) ** 2 * weights).sum()
 
-    def constraints(self, first: Tensor, second: Tensor, must: Tensor) -> Tensor:
-        """The penalty of constraints."""
-        apart = ((first @ self.apart) * second).sum(dim=1)
-        return self.xi / (2 * len(must)) * torch.where(must, apart, 2 - apart).sum()
+    def constraints(self, first: Tensor, second: Tensor, is_must_link: Tensor) -> Tensor:
+        """Return the penalty of constraints."""
+        values = ((first @ self.separation) * second).sum(dim=1)
+        return (
+            self.constraint_weight / (2 * len(is_must_link)) * torch.where(is_must_link, values, 2 - values).sum()
+        )
 
     def labels(self, masses: Tensor, clusters: Tensor) -> Tensor:
-        """How far plausibilities are from labels."""
-        known = torch.zeros(len(masses), self.contour.shape[1], dtype=masses.dtype, device=masses.device)
-        known[torch.arange(len(masses), device=masses.device), clusters] = 1
-        return ((masses @ self.contour - known) ** 2).sum() / len(masses)
+        """Return the mean squared difference between plausibilities and labels."""
+        memberships = torch.zeros(len(masses), self.contour.shape[1], dtype=masses.dtype, device=masses.device)
+        memberships[torch.arange(len(masses), device=masses.device), clusters] = 1
+        return ((masses @ self.contour - memberships) ** 2).sum() / len(masses)
 
     def weights(self, network: nn.Module) -> Tensor | float:
-        """The penalty of large weights."""
-        return 0.5 * self.l2 * size_of_weights(network) if self.l2 > 0 else 0.0
+        """Return the penalty of large weights."""
+        return 0.5 * self.l2 * mean_square_of_weights(network) if self.l2 > 0 else 0.0

@@ -1,4 +1,4 @@
-"""From rows to masses: a trained network with its reader."""
+"""Trained network that maps rows to masses."""
 
 from copy import deepcopy
 from dataclasses import dataclass
@@ -14,21 +14,22 @@ from evlearn.neural.reading import Reader
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray
 
+#: Maximum number of rows per block.
 _BLOCK_ROWS = 8192
 
 
 @dataclass(frozen=True)
 class NeuralModel:
-    """A trained network with its reader.
+    """Trained network with its reader.
 
     Attributes
     ----------
     reader : Reader
-        What the network sees of a row.
+        Transform of rows to inputs.
     network : EvidentialNetwork
-        The network.
+        Network.
     focal_sets : FocalSets
-        What its outputs stand for.
+        Sets of its outputs.
     """
 
     reader: Reader
@@ -39,41 +40,45 @@ class NeuralModel:
         """Return the masses of rows."""
         out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
         network = in_double_precision(self.network)
-        like = next(network.parameters())
+        reference = next(network.parameters())
         for block in row_blocks(len(rows), _BLOCK_ROWS):
             inputs = self.reader.inputs(rows[block])
-            far = self.reader.are_far(inputs)
-            if far.any():
-                inputs[far] = 0.0
+            is_far = self.reader.find_far_rows(inputs)
+            if is_far.any():
+                inputs[is_far] = 0.0
             with torch.inference_mode():
-                masses = network(as_tensor(inputs, like), as_tensor(self.reader.scores(inputs), like))
-            found = masses.cpu().numpy().astype(np.float64)
-            found /= found.sum(axis=1, keepdims=True)
-            if far.any():
-                found[far] = np.arange(found.shape[1]) == 0  # all mass on the empty set
-            out[block] = found
+                masses = network(as_tensor(inputs, reference), as_tensor(self.reader.scores(inputs), reference))
+            normalized = masses.cpu().numpy().astype(np.float64)
+            normalized /= normalized.sum(axis=1, keepdims=True)
+            if is_far.any():
+                normalized[is_far] = np.arange(normalized.shape[1]) == 0  # all mass on the empty set
+            out[block] = normalized
         return out
 
 
 def in_double_precision(network: EvidentialNetwork) -> EvidentialNetwork:
     """Return a network whose outputs for a row do not depend on the other rows, up to 1e-9.
 
-    Products of single precision round differently in blocks of other sizes. Modules of a user keep their
-    precision, because their code may rely on it, and so does everything on devices without double precision.
+    Products in single precision round differently in blocks of other sizes. Custom modules keep their precision,
+    because their code may depend on it, as do all networks on devices without double precision.
     """
     weights = next(network.parameters())
-    if weights.dtype == torch.float64 or weights.device.type == "mps" or not _is_plain(network.body):
+    if (
+        weights.dtype == torch.float64
+        or weights.device.type == "mps"
+        or not _is_multilayer_perceptron(network.body)
+    ):
         return network
     return deepcopy(network).double()
 
 
-def _is_plain(body: nn.Module) -> bool:
+def _is_multilayer_perceptron(body: nn.Module) -> bool:
     return type(body) is nn.Sequential and all(type(layer) in (nn.Linear, nn.ReLU) for layer in body)
 
 
-def as_tensor(values: Any, like: Tensor) -> Any:
-    """An array as a tensor, where another one lives and in its precision."""
+def as_tensor(values: Any, reference: Tensor) -> Any:
+    """Return an array as a tensor with the device and precision of another tensor."""
     if values is None:
         return None
-    writable = values if values.flags.writeable else values.copy()  # torch knows no other arrays
-    return torch.as_tensor(writable, dtype=like.dtype, device=like.device)
+    writable = values if values.flags.writeable else values.copy()  # torch requires writable arrays
+    return torch.as_tensor(writable, dtype=reference.dtype, device=reference.device)

@@ -1,12 +1,12 @@
-r"""Networks that end in a mass function.
+r"""Networks whose outputs are mass functions.
 
-Whatever a network makes of a row, its last layer has one number for each focal set, and a softmax turns these into
-masses. An outlier link moves mass to the empty set where a row is unlike the training set: with the score
-:math:`s(x)` of an outlier model, which is positive among the data,
+The last layer has one output for each focal set, and a softmax converts these outputs to masses. An outlier link
+moves mass to the empty set for rows unlike the training set: with the score :math:`s(x)` of an outlier model,
+which is positive inside the data,
 
 .. math:: \eta=\log(1+e^{\beta_0+\beta_1s(x)}),\qquad\gamma=\frac\eta{1+\eta},
 
-and :math:`m^*=(1-\gamma)m+\gamma m_\emptyset` as in R's package, or with :math:`\gamma` and :math:`1-\gamma`
+and :math:`m^*=(1-\gamma)m+\gamma m_\emptyset` as in the R package, or with :math:`\gamma` and :math:`1-\gamma`
 exchanged as in the paper.
 """
 
@@ -22,7 +22,7 @@ LINKS = ("r", "paper")
 
 
 class OutlierLink(nn.Module):
-    """Mass for the empty set where scores are low."""
+    """Link that moves mass to the empty set where scores are low."""
 
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -30,14 +30,14 @@ class OutlierLink(nn.Module):
         self.beta = nn.Parameter(torch.tensor([0.0, -1.0 if kind == "r" else 1.0]))
 
     def forward(self, masses: Tensor, scores: Tensor) -> Tensor:
-        """The masses, with part of them on the empty set."""
+        """Return the masses, with a part of each mass function moved to the empty set."""
         eta = softplus(self.beta[0] + self.beta[1] * scores)[:, None]
-        lost = eta / (1 + eta) if self.kind == "r" else 1 / (1 + eta)
-        return masses * (1 - lost) + pad(lost, (0, masses.shape[1] - 1))
+        empty = eta / (1 + eta) if self.kind == "r" else 1 / (1 + eta)
+        return masses * (1 - empty) + pad(empty, (0, masses.shape[1] - 1))
 
 
 class EvidentialNetwork(nn.Module):
-    """A network whose outputs are masses."""
+    """Network whose outputs are masses."""
 
     def __init__(self, body: nn.Module, link: OutlierLink | None) -> None:
         super().__init__()
@@ -45,13 +45,13 @@ class EvidentialNetwork(nn.Module):
         self.link = link
 
     def forward(self, inputs: Tensor, scores: Tensor | None) -> Tensor:
-        """The masses of rows."""
+        """Return the masses of rows."""
         masses = torch.softmax(self.body(inputs), dim=1)
         return masses if self.link is None or scores is None else self.link(masses, scores)
 
 
 def layers(n_inputs: int, hidden_layer_sizes: Sequence[int], n_outputs: int) -> nn.Sequential:
-    """The network of the paper: layers with ReLU, and a linear one at the end."""
+    """Return the network of the paper: hidden layers with ReLU, and a linear output layer."""
     sizes = [n_inputs, *hidden_layer_sizes]
     parts: list[nn.Module] = []
     for before, after in pairwise(sizes):
@@ -60,23 +60,23 @@ def layers(n_inputs: int, hidden_layer_sizes: Sequence[int], n_outputs: int) -> 
 
 
 def draw_weights(network: nn.Module) -> None:
-    """Draw all weights again: those of linear and convolutional layers as the paper does."""
+    """Draw all weights again; those of linear and convolutional layers as in the paper."""
     for part in network.modules():
         reset: Any = getattr(part, "reset_parameters", None)
         if isinstance(part, (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)):
             bound = (part.weight[0].numel() + 1) ** -0.5
-            for one in part.parameters(recurse=False):
-                nn.init.uniform_(one, -bound, bound)
+            for parameter in part.parameters(recurse=False):
+                nn.init.uniform_(parameter, -bound, bound)
         elif callable(reset):
             reset()
 
 
-def size_of_weights(network: nn.Module) -> Tensor:
-    """The sum over layers of the mean square of their weights, biases included."""
+def mean_square_of_weights(network: nn.Module) -> Tensor:
+    """Return the sum over layers of the mean square of their weights, including biases."""
     total = torch.zeros(())
     for part in network.modules():
         weights = list(part.parameters(recurse=False))
         if weights:
-            count = sum(one.numel() for one in weights)
-            total = total.to(weights[0]) + sum((one**2).sum() for one in weights) / count
+            count = sum(values.numel() for values in weights)
+            total = total.to(weights[0]) + sum((values**2).sum() for values in weights) / count
     return total

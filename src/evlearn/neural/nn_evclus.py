@@ -1,4 +1,4 @@
-"""NN-EVCLUS: a network that maps features to mass functions whose conflicts match the dissimilarities."""
+"""NN-EVCLUS: network that maps features to mass functions whose conflicts match dissimilarities."""
 
 import copy
 import os
@@ -9,7 +9,8 @@ from dataclasses import replace
 from functools import partial, reduce
 from numbers import Integral
 from operator import add
-from typing import Any, Literal, Self
+from types import MappingProxyType
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -17,186 +18,177 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
-from evlearn import belief
+from evlearn import RowDataset, belief
 from evlearn.belief import FocalSets
-from evlearn.belief.focal_sets import FocalSetsLike
-from evlearn.blocks import Rows
-from evlearn.blocks.open import is_elsewhere
+from evlearn.blocks.open import needs_blocks
 from evlearn.cluster.dissimilarities import check_dissimilarities, symmetric_dissimilarities
-from evlearn.cluster.focal_families import SimilarityOfRows, in_two_steps, make_focal_sets, mutual_neighbors
+from evlearn.cluster.focal_families import (
+    FamilyLike,
+    SimilarityOfRows,
+    has_two_steps,
+    kind_of,
+    make_focal_sets,
+    mutual_neighbors,
+    n_pair_neighbors,
+)
 from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, TransformKind
 from evlearn.cluster.pairwise.partners import draw_partners, read_partners
+from evlearn.cluster.pairwise.scales import Quantile, check_d0
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.constraints import NamedConstraints, PairwiseConstraints
-from evlearn.constraints.named import numbered
+from evlearn.constraints.named import resolve_constraints
 from evlearn.neural.dissimilarity import make_dissimilarity, make_transform
-from evlearn.neural.exchange import agree, process_number
+from evlearn.neural.exchange import process_rank, share_number
 from evlearn.neural.losses import Losses
 from evlearn.neural.model import NeuralModel
-from evlearn.neural.network import LINKS, EvidentialNetwork, OutlierLink, draw_weights, layers
-from evlearn.neural.objects import ArrayObjects, Objects, RowObjects
+from evlearn.neural.network import EvidentialNetwork, OutlierLink, draw_weights, layers
 from evlearn.neural.problem import Problem
-from evlearn.neural.reading import make_reader, some, take
-from evlearn.neural.side_information import Known, find_guides, read_known
-from evlearn.neural.starts import example_masses, example_samples, imitate, refined_masses
-from evlearn.neural.training import Batches, Best, known_loss, own_draws, train_in_batches, train_whole
+from evlearn.neural.reading import draw_indices, make_reader, read_rows
+from evlearn.neural.side_information import SideInformation, find_guides, read_side_information
+from evlearn.neural.solver import SOLVERS, Solver
+from evlearn.neural.starts import draw_examples, imitate_masses, make_example_masses, refine_masses
+from evlearn.neural.training import Batches, Best, torch_seed, total_loss, train_in_batches, train_on_all_pairs
+from evlearn.neural.training_samples import ArraySamples, RowSamples, TrainingSamples
 from evlearn.utils.checkpoints import Checkpoint, identity_of
-from evlearn.utils.convergence import Report, Trace, publish_trace, whole_or_nothing
+from evlearn.utils.convergence import Report, Trace, atomic_fit, publish_trace
 from evlearn.utils.parallel import SharedLimit
-from evlearn.utils.progress import Steps, expect
+from evlearn.utils.progress import Steps, expect_tasks
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import DataLike, EstimatorLike, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_flag, check_integer, check_range, check_real
 
-_WHOLE_UP_TO, _WHOLE_AT_MOST = 1000, 20_000
-_GUIDE_FROM = 10
+#: Maximum numbers of samples for "lbfgs" by default, and for any solver without mini-batches.
+_AUTO_LBFGS_SAMPLES, _MAX_SAMPLES_OF_ALL_PAIRS = 1000, 20_000
+#: Minimum number of clusters for guides by default.
+_MIN_CLUSTERS_FOR_GUIDES = 10
+#: Maximum number of samples from which guides are selected.
 _GUIDE_SAMPLE = 5000
-_LARGEST_BATCH = 250
-_LEARNING_RATE, _LEARNING_RATE_OF_OTHERS = 5e-3, 1e-3
-_SHOWN_OBJECTS = 300
-_DENSE = 16  # times as many pairs as are needed: then a matrix of all pairs is still faster than a list of some
+_MAX_BATCH_SIZE = 250
+_LEARNING_RATE, _LEARNING_RATE_OF_CUSTOM_NETWORKS = 5e-3, 1e-3
+#: Maximum number of samples of a Shepard diagram.
+_SHEPARD_SAMPLES = 300
+#: Ratio of all pairs to the pairs in use up to which a matrix of all pairs is faster than a list.
+_MAX_SPARSITY = 16
+
+InitialWeights: TypeAlias = Literal["evclus", "random", "given"]
+Guides: TypeAlias = Literal["auto", "peaks", "evclus"] | None
 
 
 class NNEVCLUS(RowwiseClusterer):
-    r"""Evidential clustering with a neural network: the more alike two samples, the less their masses conflict.
+    r"""Evidential clustering with a neural network: the more similar 2 samples, the less their masses conflict.
 
-    The loss is that of `evlearn.cluster.EVCLUS`, but masses are what a network makes of the features. It therefore
-    predicts at once, learns from any number of rows, accepts labels and constraints, and any PyTorch network can
-    be trained in this way, a convolutional one for images. With an outlier model, rows unlike the training set get
+    The loss is that of `evlearn.cluster.EVCLUS`, but the masses are outputs of a network. Therefore, predictions
+    are fast, training accepts any number of rows, labels and constraints, and any PyTorch network can be trained
+    in this way, such as a convolutional one for images. With an outlier model, rows unlike the training set get
     mass on the empty set.
 
     Parameters
     ----------
     n_clusters : int, default=3
-        The number of clusters.
-    focal_sets : {"simple", "pairs", "full", "neighbor_pairs"}, FocalSets or list of sets, default="simple"
-        The sets of clusters that may carry mass, besides the empty set. "simple": single clusters and all clusters
-        together; "pairs": also all pairs, for up to ten clusters or so; "full": all sets, for up to five;
-        "neighbor_pairs": a simple fit first, then again with the pairs of clusters that turn out to be neighbours.
-    include_omega : bool, default=True
-        Whether the set of all clusters belongs to "simple", "pairs" and "neighbor_pairs".
-    n_pair_neighbors : int, default=1
-        For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
+        Number of clusters.
+    focal_sets : str, FocalFamily, FocalSets or list of sets, default="simple"
+        Sets of clusters that may carry mass, besides the empty set. "simple": single clusters, and the set of all
+        clusters; "pairs": also all pairs, for up to about 10 clusters; "full": all sets, for up to 5;
+        "neighbor_pairs": a fit of "simple", and then another with the pairs of neighboring clusters.
     network : None, sequence of int or torch.nn.Module, default=None
-        The sizes of hidden layers with ReLU; None means one layer with one and a half times as many units as there
-        are focal sets. Or your own network, from rows of inputs to one number for each focal set, or
-        `network_` of another fit. It is copied, and its weights are drawn again unless `init` is "given".
+        Sizes of hidden layers with ReLU; None means 1 layer with 1.5 times as many units as focal sets. Or any
+        network with one output for each focal set, or `network_` of another fit: it is copied, and its weights are
+        drawn again unless `init` is "given".
     metric : str or callable, default="euclidean"
         "precomputed" for a square matrix of dissimilarities, or any metric of
         `sklearn.metrics.pairwise_distances`.
-    n_components : int, default=10
-        If `metric` is "precomputed": how many principal components of the dissimilarities the network sees.
     dissimilarity_transform : {"exponential", "linear", "rank"} or callable, default="exponential"
-        How dissimilarities become target conflicts, see `evlearn.cluster.EVCLUS`.
-    d0 : float or None, default=None
-        The dissimilarity from which samples are almost surely in different clusters. None means a quantile.
-    d0_quantile : float or "auto", default="auto"
-        The quantile of the dissimilarities that None means; the papers have 0.9. "auto" selects it as
-        `evlearn.cluster.EVCLUS` does, by fits to a sample.
+        Transform of dissimilarities to target conflicts, see `evlearn.cluster.EVCLUS`.
+    d0 : float, Quantile or "auto", default="auto"
+        Dissimilarity from which samples are almost surely in different clusters: a number, or a quantile of
+        the dissimilarities; the papers use ``Quantile(0.9)``. "auto" selects it by fits to a sample.
     n_partners : int, "all" or array-like of int of shape (n_samples, k), default="all"
-        With all samples at once: how many others each sample is compared with, or which ones.
-    solver : {"auto", "lbfgs", "adam", "rmsprop"}, default="auto"
-        "lbfgs" and "adam" look at all samples at once; "rmsprop" at mini-batches. "auto" uses "lbfgs" for up to
-        1000 samples, and "rmsprop" for more.
-    batch_size : int or "auto", default="auto"
-        How many samples a mini-batch has; all pairs of these are compared. "auto" is a tenth of the samples, and
-        at most 250.
-    learning_rate : float or "auto", default="auto"
-        The step of "adam" and "rmsprop", which halves it when the loss no longer falls. "auto" is 0.005, and 0.001
-        for a given `network`.
+        Number of partners of each sample, or their indices, for training on all samples at once.
+    solver : {"auto", "lbfgs", "adam", "rmsprop"} or Solver, default="auto"
+        Optimizer, with all samples at once ("lbfgs", "adam") or in mini-batches ("rmsprop"). "auto" uses
+        "lbfgs" for up to 1000 samples, and "rmsprop" for more. A `Solver` sets the batch size, the learning rate
+        and early stopping.
     l2 : float, default=0.0
-        How much large weights are discouraged.
-    validation_fraction : float, default=0.0
-        With "rmsprop": the share of samples that is held out; the weights with the least loss of their pairs are
-        kept. 0 holds out none, and the loss of training decides.
-    patience : int, default=20
-        With "rmsprop": how many epochs may pass without a better loss.
+        Weight of the penalty of large weights.
     outlier_model : None, "svm" or estimator, default=None
-        What tells rows that are unlike the training set: None does so only of rows a million times as far away;
-        "svm" is a one-class support vector machine with ``nu=0.2`` and ``gamma=0.2``; or any estimator with
-        ``decision_function``, which sees what the network sees.
-    outlier_link : {"r", "paper"}, default="r"
-        How its scores become mass of the empty set: as in R's package, where it vanishes fast inside the data, or
-        as the paper prints it.
-    xi : float, default=0.5
-        The weight of constraints, where there are any. The same number weighs more in EVCLUS, whose loss is
-        another (four times, divided by the mean squared target).
+        Model that detects rows unlike the training set. With None, only rows a million times farther away are
+        outliers; "svm" is a one-class support vector machine with ``nu=0.2`` and ``gamma=0.2``; or any estimator
+        with ``decision_function``, which is fitted to the inputs of the network.
+    constraint_weight : float, default=0.5
+        Weight of constraints. The same value has a larger effect in EVCLUS, because its loss differs by a factor
+        (4, divided by the mean squared target).
     label_weight : float, default=0.5
-        The weight of labels, where there are any, between 0 and 1.
-    guide : {"auto", "peaks", "evclus"} or None, default="auto"
-        Samples that serve as labels where none are given, one for each cluster: peaks of belief, or those that a
-        fit of EVCLUS is surest of. "auto" uses peaks from ten clusters on; None does without.
-    init : {"evclus", "random", "given"}, default="evclus"
-        Where to start: from weights that imitate a fit of EVCLUS to some of the samples, from random ones, or from
-        those that the given `network` has.
+        Weight of labels, between 0 and 1.
+    init : {"evclus", "random", "given"} or pair, default="evclus"
+        Initial weights: those that reproduce an EVCLUS fit of a subset, random weights, or the weights of
+        `network`. A pair ``(weights, guides)`` also selects guides, which replace labels if there are none: one
+        sample for each cluster. Guides are "peaks" of belief; "evclus", the surest samples of an EVCLUS fit;
+        "auto", peaks for at least 10 clusters; or None. Without a pair, guides are "auto".
     standardize : bool, default=True
-        Whether features are brought to mean 0 and deviation 1 for the network. Dissimilarities are not changed.
+        Whether to standardize the inputs of the network. Dissimilarities are not changed.
     n_init : int, default=1
-        How many times to start; the best result is kept.
+        Number of initializations; the best result is returned.
     max_iter : int, default=1000
-        The largest number of iterations, or of epochs.
+        Maximum number of iterations or epochs.
     tol : float, default=0.0001
-        Ten iterations that lower the loss by less than this share of it are the last. For epochs: by what share a
-        loss must be lower to count as better.
+        Relative decrease of the loss in 10 iterations below which the training stops; for epochs, the relative
+        decrease that counts as better.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        The precision of training. "auto" is double for "lbfgs", and single otherwise.
+        Precision of training. "auto" is double for "lbfgs", and single otherwise.
     device : str, default="cpu"
-        Where torch computes: "cpu", "cuda", "mps", or "auto" for a GPU if there is one.
+        Device of torch: "cpu", "cuda", "mps", or "auto" for a GPU if there is one.
     random_state : int, RandomState instance or None, default=None
-        The seed, for results that can be repeated.
+        Random seed; an int makes results reproducible.
     n_jobs : int or None, default=None
-        Workers for prediction. Training on a CPU uses one thread, and several processes if torch's process group
-        says so.
-    masses_file : str, path or None, default=None
-        Where the masses go: None for memory (and nowhere for data that are not in memory), or a name that ends in
-        ``.npy`` for a memory map, or in ``.parquet`` for a folder of Parquet files. An existing file is not
-        replaced.
-    store_masses : bool, default=True
-        False: a fit keeps no masses and no labels; ask `predict` or `predict_mass`.
+        Number of workers for prediction. Training on a CPU uses 1 thread, and the processes of a torch process
+        group.
+    store_masses : bool, str or path, default=True
+        Destination of the masses. True: memory, for data in memory; a name that ends in ``.npy``: a memory
+        map; a name that ends in ``.parquet``: a folder of Parquet files; an existing file is not replaced. False:
+        masses and labels are not stored; use `predict` or `predict_mass`.
     checkpoint : str, path or None, default=None
-        A file for the state of a long training with "rmsprop". If it is killed, the same call goes on from there;
-        when it ends, the file is removed. It needs ``n_init=1`` and a number as `random_state`.
+        File for the state of a training with "rmsprop". If the training is interrupted, the same call continues
+        from it; at the end, the file is removed. It needs ``n_init=1`` and an int as `random_state`.
     verbose : int, default=0
         Whether to report progress.
 
     Attributes
     ----------
     network_ : torch.nn.Module
-        The trained network: from inputs and scores to masses.
+        Trained network, which maps inputs and scores to masses.
     outlier_model_ : estimator or None
-        The fitted outlier model.
+        Fitted outlier model.
     credal_partition_ : CredalPartition
-        The result, for data in memory or with `masses_file`.
+        Result, for data in memory or with a file as `store_masses`.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each sample; a Dask array for Dask collections.
+        Most plausible cluster of each sample; a Dask array for Dask collections.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
-        The masses, read-only.
+        Masses, read-only.
     focal_sets_ : FocalSets
-        What the columns of the masses stand for.
+        Sets of the columns of the masses.
     d0_ : float
-        The dissimilarity used for `d0`.
+        Value used for `d0`.
     d1_ : float
-        The dissimilarity up to which two samples do not conflict at all; 0 unless `d0_quantile` is "auto".
+        Dissimilarity up to which the target conflict is 0; 0 unless `d0` is "auto".
     objective_ : float
-        The loss of the result, the lowest after every tenth iteration; with mini-batches the mean over the best
-        epoch, or that of held-out pairs.
+        Loss of the result: the lowest after every tenth iteration; with mini-batches the mean over the best epoch,
+        or the loss of held-out pairs.
     objective_history_ : ndarray of shape (n_iterations + 1,)
-        The loss before the first iteration or epoch, and after each. Before the first epoch it is that of a few
-        mini-batches.
+        Loss before the first iteration or epoch, and after each; before the first epoch of a few mini-batches.
     n_iter_ : int
-        The number of iterations or epochs.
+        Number of iterations or epochs.
     converged_ : bool
-        Whether the training settled.
+        Whether the training converged.
     conflict_, transformed_dissimilarities_ : ndarray
         Conflicts and targets of the pairs of at most 300 samples, for a Shepard diagram.
     n_features_in_ : int
-        The number of features, or of samples if `metric` is "precomputed".
+        Number of features, or of samples if `metric` is "precomputed".
     feature_names_in_ : ndarray of str
-        The names of the features, where X has any.
+        Names of the features, if X has any.
 
     See Also
     --------
-    evlearn.cluster.EVCLUS : Free masses instead of a network: a lower loss, and no training.
+    evlearn.cluster.EVCLUS : Masses without a network, with a lower loss.
 
     References
     ----------
@@ -213,33 +205,27 @@ class NNEVCLUS(RowwiseClusterer):
     """
 
     _fewer_sets = "neighbor_pairs"
+    # "outlier_link" is "r" or "paper": masses of the empty set as in the R package, which vanish fast inside the
+    # data, or as printed in the paper. "n_components" is the number of principal components of dissimilarities
+    # that are inputs of the network.
+    _switches = MappingProxyType({"outlier_link": "r", "n_components": 10})
 
     def __init__(
         self,
         n_clusters: int = 3,
         *,
-        focal_sets: Literal["simple", "pairs", "full", "neighbor_pairs"] | FocalSetsLike = "simple",
-        include_omega: bool = True,
-        n_pair_neighbors: int = 1,
+        focal_sets: FamilyLike = "simple",
         network: Sequence[int] | nn.Module | None = None,
         metric: Metric = "euclidean",
-        n_components: int = 10,
         dissimilarity_transform: TransformKind = "exponential",
-        d0: float | None = None,
-        d0_quantile: float | Literal["auto"] = "auto",
+        d0: float | Quantile | Literal["auto"] = "auto",
         n_partners: int | Literal["all"] | NumbersLike = "all",
-        solver: Literal["auto", "lbfgs", "adam", "rmsprop"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        learning_rate: float | Literal["auto"] = "auto",
+        solver: Literal["auto", "lbfgs", "adam", "rmsprop"] | Solver = "auto",
         l2: float = 0.0,
-        validation_fraction: float = 0.0,
-        patience: int = 20,
         outlier_model: Literal["svm"] | EstimatorLike | None = None,
-        outlier_link: Literal["r", "paper"] = "r",
-        xi: float = 0.5,
+        constraint_weight: float = 0.5,
         label_weight: float = 0.5,
-        guide: Literal["auto", "peaks", "evclus"] | None = "auto",
-        init: Literal["evclus", "random", "given"] = "evclus",
+        init: InitialWeights | tuple[InitialWeights, Guides] = "evclus",
         standardize: bool = True,
         n_init: int = 1,
         max_iter: int = 1000,
@@ -248,33 +234,22 @@ class NNEVCLUS(RowwiseClusterer):
         device: str = "cpu",
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
-        masses_file: str | os.PathLike[str] | None = None,
-        store_masses: bool = True,
+        store_masses: bool | str | os.PathLike[str] = True,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.focal_sets = focal_sets
-        self.include_omega = include_omega
-        self.n_pair_neighbors = n_pair_neighbors
         self.network = network
         self.metric = metric
-        self.n_components = n_components
         self.dissimilarity_transform = dissimilarity_transform
         self.d0 = d0
-        self.d0_quantile = d0_quantile
         self.n_partners: Any = n_partners
         self.solver = solver
-        self.batch_size: Any = batch_size
-        self.learning_rate = learning_rate
         self.l2 = l2
-        self.validation_fraction = validation_fraction
-        self.patience = patience
         self.outlier_model = outlier_model
-        self.outlier_link = outlier_link
-        self.xi = xi
+        self.constraint_weight = constraint_weight
         self.label_weight = label_weight
-        self.guide = guide
         self.init = init
         self.standardize = standardize
         self.n_init = n_init
@@ -284,17 +259,16 @@ class NNEVCLUS(RowwiseClusterer):
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.masses_file = masses_file
         self.store_masses = store_masses
         self.checkpoint = checkpoint
         self.verbose = verbose
 
     @property
     def _folder_of_copies(self) -> str:
-        # Training asks for rows in another order than they are in, thousands of times.
+        # Training reads rows thousands of times, in random order.
         return tempfile.gettempdir()
 
-    @whole_or_nothing
+    @atomic_fit
     def fit(
         self,
         X: DataLike,
@@ -310,52 +284,44 @@ class NNEVCLUS(RowwiseClusterer):
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
             Features, or dissimilarities if `metric` is "precomputed". Mini-batches also accept data that are not
-            in memory: the path of Parquet files, an iterable of arrays, or what `evlearn.blocks.open_rows` gives.
+            in memory: the path of Parquet files, an iterable of arrays, or a result of `evlearn.open_dataset`.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
         labels : array-like of shape (n_samples,), default=None
-            The clusters of some samples; -1, NaN or None for the others.
+            Known clusters of samples; -1, NaN or None where unknown.
         constraints : PairwiseConstraints or NamedConstraints, default=None
             Pairs of samples that must, or cannot, be in the same cluster.
         dissimilarities : array-like, callable or transformer, default=None
-            What the conflicts should match, if that is not the distance of the features: a square matrix; a
-            function of two sets of rows that gives their matrix; or a fitted transformer, such as those of
+            Dissimilarities that the conflicts should match, instead of distances of the features: a square matrix;
+            a function of 2 sets of rows that returns their matrix; or a fitted transformer, such as those of
             `evlearn.metric_learning`, whose features are compared.
 
         Returns
         -------
         NNEVCLUS
-            The fitted estimator.
+            Fitted estimator.
         """
         self._check_parameters()
-        with one_torch_thread(), torch.inference_mode(False), self._opened(X, reset=True) as rows:
+        with one_torch_thread(), torch.inference_mode(False), self._open_rows(X, reset=True) as rows:
             self._train(X, rows, labels, constraints, dissimilarities)
-        if not is_elsewhere(X):
+        if not needs_blocks(X):
             self._name_samples(X)
         return self
 
     # The data
 
     def _check_parameters(self) -> None:
-        for name in ("n_clusters", "n_pair_neighbors", "n_components", "n_init", "max_iter", "patience"):
+        for name in ("n_clusters", "n_init", "max_iter"):
             check_integer(name, getattr(self, name), 1)
-        check_integer("batch_size", self.batch_size, 2, or_auto=True)
-        for name in ("include_omega", "standardize"):
-            check_flag(name, getattr(self, name))
-        for name in ("xi", "l2", "tol"):
+        check_flag("standardize", self.standardize)
+        for name in ("constraint_weight", "l2", "tol"):
             check_real(name, getattr(self, name), 0)
-        check_real("learning_rate", self.learning_rate, 0, open_low=True, or_auto=True)
-        for name in ("label_weight", "validation_fraction"):
-            check_real(name, getattr(self, name), 0, 1)
-        check_real("d0_quantile", self.d0_quantile, 0, 1, open_low=True, or_auto=True)
-        if self.d0 is not None:
-            check_real("d0", self.d0, 0, open_low=True)
-        check_choice("solver", self.solver, ("auto", "lbfgs", "adam", "rmsprop"))
-        check_choice("outlier_link", self.outlier_link, LINKS)
+        check_real("label_weight", self.label_weight, 0, 1)
+        check_d0(self.d0)
+        if not isinstance(self.solver, Solver):
+            check_choice("solver", self.solver, SOLVERS)
         check_choice("dtype", self.dtype, ("auto", "float32", "float64"))
-        if self.guide is not None:
-            check_choice("guide", self.guide, ("auto", "peaks", "evclus"))
-        check_choice("init", self.init, ("evclus", "random", "given"))
+        self._check_init()
         if not callable(self.dissimilarity_transform):
             check_choice("dissimilarity_transform", self.dissimilarity_transform, TRANSFORMS)
         if isinstance(self.n_partners, str):
@@ -367,11 +333,11 @@ class NNEVCLUS(RowwiseClusterer):
         if not isinstance(self.network, nn.Module):
             for size in np.atleast_1d([] if self.network is None else self.network):
                 check_integer("network", size, 1)
-        if self.init == "given" and not isinstance(self.network, nn.Module):
+        if self._initial_weights == "given" and not isinstance(self.network, nn.Module):
             raise ValueError(f"init='given' needs a torch.nn.Module as network, got network={self.network!r}.")
-        if isinstance(self.focal_sets, str):
-            check_choice("focal_sets", self.focal_sets, ("simple", "pairs", "full", "neighbor_pairs"))
-        if in_two_steps(self.focal_sets):
+        if (kind := kind_of(self.focal_sets)) is not None:
+            check_choice("focal_sets", kind, ("simple", "pairs", "full", "neighbor_pairs"))
+        if has_two_steps(self.focal_sets):
             self._check_two_steps()
         if self.checkpoint is not None and (self.n_init > 1 or not isinstance(self.random_state, int)):
             raise ValueError(
@@ -380,19 +346,40 @@ class NNEVCLUS(RowwiseClusterer):
             )
         self._check_masses()
 
+    def _check_init(self) -> None:
+        if not isinstance(self.init, str) and not (isinstance(self.init, (tuple, list)) and len(self.init) == 2):
+            raise ValueError(
+                f"init must be 'evclus', 'random', 'given' or a pair (weights, guides), got {self.init!r}."
+            )
+        check_choice("init", self._initial_weights, ("evclus", "random", "given"))
+        if self._guides is not None:
+            check_choice("guides in init", self._guides, ("auto", "peaks", "evclus"))
+
+    @property
+    def _initial_weights(self) -> str:
+        return self.init if isinstance(self.init, str) else self.init[0]
+
+    @property
+    def _guides(self) -> str | None:
+        return "auto" if isinstance(self.init, str) else self.init[1]
+
+    @property
+    def _solver_options(self) -> Solver:
+        return self.solver if isinstance(self.solver, Solver) else Solver(self.solver)
+
     def _check_two_steps(self) -> None:
-        instead = "choose the pairs with evlearn.cluster.neighbor_pairs after a first fit, and list them."
+        remedy = "list pairs that evlearn.cluster.neighbor_pairs selects after a first fit."
         if isinstance(self.network, nn.Module):
             raise ValueError(
-                "focal_sets='neighbor_pairs' needs sizes of layers as network, because nobody knows yet how many "
-                f"numbers it must end in; or {instead}"
+                "focal_sets='neighbor_pairs' needs sizes of layers as network, because the number of outputs "
+                f"depends on a first fit; or {remedy}"
             )
         if self.checkpoint is not None:
-            raise ValueError(f"focal_sets='neighbor_pairs' does not support checkpoints; {instead}")
+            raise ValueError(f"focal_sets='neighbor_pairs' does not support checkpoints; {remedy}")
 
-    def _read(self, X: Any, *, reset: bool) -> Numbers:
-        kinds, least = [np.float64, np.float32], 2 if reset else 1
-        numbers = read_numbers(self, X, reset=reset, dtype=kinds, ensure_min_samples=least)
+    def _read_data(self, X: Any, *, reset: bool) -> Numbers:
+        kinds, min_samples = [np.float64, np.float32], 2 if reset else 1
+        numbers = read_numbers(self, X, reset=reset, dtype=kinds, ensure_min_samples=min_samples)
         if not self._precomputed:
             return numbers
         data = numbers.data
@@ -402,30 +389,41 @@ class NNEVCLUS(RowwiseClusterer):
 
     # The training
 
-    def _train(self, X: Any, rows: Rows, labels: Any, constraints: Any, dissimilarities: Any) -> None:
+    def _train(self, X: Any, rows: RowDataset, labels: Any, constraints: Any, dissimilarities: Any) -> None:
         self._refuse_masses(rows, self.focal_sets)
         random = check_random_state(self.random_state)
         if not isinstance(self.random_state, Integral):
-            random = np.random.RandomState(agree(int(random.randint(2**31 - 1))))
-        n_init, again = 1 if self.init == "given" else self.n_init, in_two_steps(self.focal_sets)
-        # EVCLUS may find guides, and comes before every descent from its masses and before the one with pairs.
-        expect((self.guide == "evclus") + (1 + (self.init == "evclus")) * n_init + 2 * again)
-        solver = self._solver(len(rows), is_elsewhere(X))
-        problem = self._pose(X, rows, self._like(solver), labels, constraints, dissimilarities, random)
-        partners = self._partners(len(rows), random) if solver != "rmsprop" else None
+            random = np.random.RandomState(share_number(int(random.randint(2**31 - 1))))
+        n_init, has_second_step = (
+            1 if self._initial_weights == "given" else self.n_init,
+            has_two_steps(self.focal_sets),
+        )
+        # EVCLUS is fitted for guides, for each initialization, and for the second step.
+        expect_tasks(
+            (self._guides == "evclus") + (1 + (self._initial_weights == "evclus")) * n_init + 2 * has_second_step
+        )
+        solver = self._select_solver(len(rows), needs_blocks(X))
+        problem = self._make_problem(
+            X, rows, self._make_reference_tensor(solver), labels, constraints, dissimilarities, random
+        )
+        partners = self._make_partners(len(rows), random) if solver != "rmsprop" else None
         checkpoint = self._open_checkpoint(problem) if solver == "rmsprop" else None
-        train: Callable[..., Trace[Best]] = partial(self._in_batches, checkpoint=checkpoint)
+        train: Callable[..., Trace[Best]] = partial(self._train_in_batches, checkpoint=checkpoint)
         if solver != "rmsprop":
-            train = partial(self._whole, partners=partners, solver=solver)
+            train = partial(self._train_on_all_pairs, partners=partners, solver=solver)
         report: Steps | None = None
         best: tuple[Trace[Best], EvidentialNetwork] | None = None
         for seed in random.randint(np.iinfo(np.int32).max, size=n_init):
-            draws = own_draws(int(seed), problem.losses.conflict.device)
-            with draws if isinstance(self.network, nn.Module) else nullcontext():
+            seed_context = torch_seed(int(seed), problem.losses.conflict.device)
+            with seed_context if isinstance(self.network, nn.Module) else nullcontext():
                 network = self._make_network(problem, int(seed))
-                if self.init == "evclus":
-                    imitate(network, problem.objects, *example_masses(problem, np.random.RandomState(seed)))
-                report = report or Steps(self.max_iter, n_init + again)  # now: what came before has no pace
+                if self._initial_weights == "evclus":
+                    imitate_masses(
+                        network, problem.samples, *make_example_masses(problem, np.random.RandomState(seed))
+                    )
+                report = report or Steps(
+                    self.max_iter, n_init + has_second_step
+                )  # here, because the EVCLUS fits have another pace
                 trace = train(network, problem, int(seed), report=report)
             if best is None or trace.state.objective < best[0].state.objective:
                 best = (trace, network)
@@ -433,116 +431,131 @@ class NNEVCLUS(RowwiseClusterer):
                 break
         assert best is not None
         assert report is not None
-        self._refuse_endless(problem, best[0])
-        if again and not best[0].interrupted:
+        self._check_loss_is_finite(problem, best[0])
+        if has_second_step and not best[0].interrupted:
             problem, network = self._with_pairs(problem, best[1], random)
             seed = random.randint(np.iinfo(np.int32).max)
             best = train(network, problem, int(seed), report=report), network
-            self._refuse_endless(problem, best[0])
+            self._check_loss_is_finite(problem, best[0])
         self._finish(problem, *best, random)
-        # Only once the masses are where they belong; by 1 of several processes, which the others may outrun.
-        if checkpoint is not None and not best[0].interrupted and process_number() == 0:
+        # After the masses are stored, and by one process only.
+        if checkpoint is not None and not best[0].interrupted and process_rank() == 0:
             checkpoint.remove()
 
-    def _refuse_endless(self, problem: Problem, trace: Trace[Best]) -> None:
+    def _check_loss_is_finite(self, problem: Problem, trace: Trace[Best]) -> None:
         if not (np.isfinite(trace.state.objective) or trace.interrupted):
             raise ValueError(
-                f"the loss was never a finite number, with d0={problem.transform.d0:.3g}; lower learning_rate, l2 "
-                "or xi where you raised them, or change the scale of X or d0."
+                f"the loss was not finite in any iteration, with d0={problem.transform.d0:.3g}; lower "
+                "learning_rate, l2 or constraint_weight, or change the scale of X or d0."
             )
 
     def _with_pairs(
         self, problem: Problem, network: EvidentialNetwork, random: np.random.RandomState
     ) -> tuple[Problem, EvidentialNetwork]:
-        """The problem with the pairs of neighbouring clusters, and a network that goes on from the first."""
+        """Return the problem with pairs of neighboring clusters, and a network that reproduces the first fit."""
         rows, model = problem.rows, NeuralModel(problem.reader, network.eval(), problem.focal_sets)
         shares = rows.map(SimilarityOfRows(model), n_jobs=self.n_jobs)
-        larger = model.focal_sets.with_sets(mutual_neighbors(reduce(add, shares), self.n_pair_neighbors))
-        wider = replace(problem, focal_sets=larger, losses=self._losses(larger, problem.losses.conflict))
-        chosen = example_samples(wider, random)
-        masses = belief.expand(model.assign(take(rows, chosen)), model.focal_sets, larger)
-        made = self._make_network(wider, int(random.randint(np.iinfo(np.int32).max)))
-        imitate(made, problem.objects, chosen, refined_masses(wider, masses, chosen, random))
-        return wider, made
+        focal_sets = model.focal_sets.with_sets(
+            mutual_neighbors(reduce(add, shares), n_pair_neighbors(self.focal_sets))
+        )
+        second_problem = replace(
+            problem, focal_sets=focal_sets, losses=self._losses(focal_sets, problem.losses.conflict)
+        )
+        examples = draw_examples(second_problem, random)
+        masses = belief.expand_masses(model.assign(read_rows(rows, examples)), model.focal_sets, focal_sets)
+        second_network = self._make_network(second_problem, int(random.randint(np.iinfo(np.int32).max)))
+        imitate_masses(
+            second_network, problem.samples, examples, refine_masses(second_problem, masses, examples, random)
+        )
+        return second_problem, second_network
 
-    def _pose(
+    def _make_problem(
         self,
         X: Any,
-        rows: Rows,
-        like: Tensor,
+        rows: RowDataset,
+        reference: Tensor,
         labels: Any,
         constraints: Any,
         dissimilarities: Any,
         random: np.random.RandomState,
     ) -> Problem:
-        """The problem, from what the user gave."""
-        pairs = numbered(constraints, X, len(rows))
+        """Return the problem for the arguments of `fit`."""
+        pairs = resolve_constraints(constraints, X, len(rows))
         dissimilarity = make_dissimilarity(rows, dissimilarities, self.metric)
         transform = make_transform(
             rows,
             dissimilarity,
             kind=self.dissimilarity_transform,
             d0=self.d0,
-            d0_quantile=self.d0_quantile,
             n_clusters=self.n_clusters,
             random=random,
         )
         reader = make_reader(
             rows,
-            n_components=self.n_components if self._precomputed else None,
+            n_components=self._switches["n_components"] if self._precomputed else None,
             standardize=self.standardize,
             outlier_model=self.outlier_model,
             random=random,
             n_jobs=self.n_jobs,
         )
-        if is_elsewhere(X):
-            objects: Objects = RowObjects(rows, reader, dissimilarity, transform, like)
+        if needs_blocks(X):
+            samples: TrainingSamples = RowSamples(rows, reader, dissimilarity, transform, reference)
         else:
-            objects = ArrayObjects(take(rows, np.arange(len(rows))), reader, dissimilarity, transform, like)
-        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
-        known = read_known(labels, pairs, len(rows), self.n_clusters)
-        if len(known.labelled) == 0:
-            known = self._guided(rows, known, random)
-        losses = self._losses(focal_sets, like)
-        return Problem(rows, reader, dissimilarity, transform, focal_sets, known, objects, losses)
+            samples = ArraySamples(
+                read_rows(rows, np.arange(len(rows))), reader, dissimilarity, transform, reference
+            )
+        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters)
+        side_information = read_side_information(labels, pairs, len(rows), self.n_clusters)
+        if len(side_information.labeled) == 0:
+            side_information = self._add_guides(rows, side_information, random)
+        losses = self._losses(focal_sets, reference)
+        return Problem(rows, reader, dissimilarity, transform, focal_sets, side_information, samples, losses)
 
-    def _losses(self, focal_sets: FocalSets, like: Tensor) -> Losses:
-        xi, label_weight, l2 = float(self.xi), float(self.label_weight), float(self.l2)
-        return Losses.of(focal_sets, like, xi=xi, label_weight=label_weight, l2=l2)
+    def _losses(self, focal_sets: FocalSets, reference: Tensor) -> Losses:
+        constraint_weight, label_weight, l2 = (
+            float(self.constraint_weight),
+            float(self.label_weight),
+            float(self.l2),
+        )
+        return Losses.of(
+            focal_sets, reference, constraint_weight=constraint_weight, label_weight=label_weight, l2=l2
+        )
 
-    def _guided(self, rows: Rows, known: Known, random: np.random.RandomState) -> Known:
-        """What is known, with one sample for each cluster as a label, if that is asked for."""
-        guide = self.guide
-        if guide == "auto":
-            guide = "peaks" if self.n_clusters >= _GUIDE_FROM else None
-        if guide is None or self.n_clusters < 2 or len(rows) <= self.n_clusters:
-            return known
-        chosen = some(len(rows), _GUIDE_SAMPLE, random)
-        sample = take(rows, chosen)
-        found = find_guides(
-            sample[:, chosen] if self._precomputed else sample,
+    def _add_guides(
+        self, rows: RowDataset, side_information: SideInformation, random: np.random.RandomState
+    ) -> SideInformation:
+        """Add guides to the side information, one labeled sample for each cluster, depending on `init`."""
+        kind = self._guides
+        if kind == "auto":
+            kind = "peaks" if self.n_clusters >= _MIN_CLUSTERS_FOR_GUIDES else None
+        if kind is None or self.n_clusters < 2 or len(rows) <= self.n_clusters:
+            return side_information
+        indices = draw_indices(len(rows), _GUIDE_SAMPLE, random)
+        sample = read_rows(rows, indices)
+        guides = find_guides(
+            sample[:, indices] if self._precomputed else sample,
             self.n_clusters,
-            guide,
+            kind,
             metric=self.metric,
             d0=self.d0,
-            d0_quantile=self.d0_quantile,
             random_state=random.randint(2**31 - 1),
         )
-        return replace(known, labelled=chosen[found], clusters=np.arange(self.n_clusters))
+        return replace(side_information, labeled=indices[guides], clusters=np.arange(self.n_clusters))
 
-    def _solver(self, n_samples: int, elsewhere: bool) -> str:
-        if self.solver == "auto":
-            return "lbfgs" if n_samples <= _WHOLE_UP_TO and not elsewhere else "rmsprop"
-        if elsewhere and self.solver != "rmsprop":
-            raise ValueError(f"solver={self.solver!r} needs data in memory; use solver='rmsprop'.")
-        if n_samples > _WHOLE_AT_MOST and self.solver != "rmsprop":
+    def _select_solver(self, n_samples: int, is_streamed: bool) -> str:
+        name = self._solver_options.name
+        if name == "auto":
+            return "lbfgs" if n_samples <= _AUTO_LBFGS_SAMPLES and not is_streamed else "rmsprop"
+        if is_streamed and name != "rmsprop":
+            raise ValueError(f"solver={name!r} needs data in memory; use solver='rmsprop'.")
+        if n_samples > _MAX_SAMPLES_OF_ALL_PAIRS and name != "rmsprop":
             raise ValueError(
-                f"solver={self.solver!r} keeps a matrix of all pairs, and there are n_samples={n_samples}; "
+                f"solver={name!r} stores a matrix of all pairs, which is too large for n_samples={n_samples}; "
                 "use solver='rmsprop'."
             )
-        return self.solver
+        return name
 
-    def _like(self, solver: str) -> Tensor:
+    def _make_reference_tensor(self, solver: str) -> Tensor:
         device = self.device
         if isinstance(device, str) and device == "auto":
             device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
@@ -551,16 +564,17 @@ class NNEVCLUS(RowwiseClusterer):
             return torch.zeros((), dtype=torch.float64 if double else torch.float32, device=device)
         except (RuntimeError, TypeError) as error:
             raise ValueError(
-                f"device must be 'auto' or a device of torch that is there, got {self.device!r} ({error})."
+                f"device must be 'auto' or an available torch device, got {self.device!r} ({error})."
             ) from error
 
     @property
     def _learning_rate(self) -> float:
-        if not isinstance(self.learning_rate, str):
-            return float(self.learning_rate)
-        return _LEARNING_RATE_OF_OTHERS if isinstance(self.network, nn.Module) else _LEARNING_RATE
+        learning_rate = self._solver_options.learning_rate
+        if not isinstance(learning_rate, str):
+            return float(learning_rate)
+        return _LEARNING_RATE_OF_CUSTOM_NETWORKS if isinstance(self.network, nn.Module) else _LEARNING_RATE
 
-    def _partners(self, n_samples: int, random: np.random.RandomState) -> Any:
+    def _make_partners(self, n_samples: int, random: np.random.RandomState) -> Any:
         if isinstance(self.n_partners, str):
             return None
         if np.ndim(self.n_partners) == 2:
@@ -570,38 +584,38 @@ class NNEVCLUS(RowwiseClusterer):
         return draw_partners(n_samples, self.n_partners, random)
 
     def _make_network(self, problem: Problem, seed: int) -> EvidentialNetwork:
-        reader, focal_sets, like = problem.reader, problem.focal_sets, problem.losses.conflict
-        with own_draws(seed, like.device):  # networks draw weights from torch's own source
-            body = self._body(len(reader.scale), len(focal_sets))
-            if self.init != "given":
+        reader, focal_sets, reference = problem.reader, problem.focal_sets, problem.losses.conflict
+        with torch_seed(seed, reference.device):  # networks draw weights from the random state of torch
+            body = self._make_body(len(reader.scale), len(focal_sets))
+            if self._initial_weights != "given":
                 draw_weights(body)
-        link = None if reader.outlier_model is None else self._link()
-        network = EvidentialNetwork(body, link).to(dtype=like.dtype, device=like.device)
+        link = None if reader.outlier_model is None else self._make_link()
+        network = EvidentialNetwork(body, link).to(dtype=reference.dtype, device=reference.device)
         with torch.no_grad():
-            shape = tuple(network(*problem.objects.see(np.arange(2))).shape)
+            shape = tuple(network(*problem.samples.network_inputs(np.arange(2))).shape)
         if shape != (2, len(focal_sets)):
             raise ValueError(
-                f"network must end in {len(focal_sets)} numbers for each row, one for each focal set "
-                f"({', '.join(focal_sets.labels[:6])}{', ...' if len(focal_sets) > 6 else ''}), and gives "
+                f"network must have {len(focal_sets)} outputs for each row, one for each focal set "
+                f"({', '.join(focal_sets.labels[:6])}{', ...' if len(focal_sets) > 6 else ''}), got shape "
                 f"{shape[1:]}."
             )
         return network
 
-    def _body(self, n_inputs: int, n_outputs: int) -> nn.Module:
+    def _make_body(self, n_inputs: int, n_outputs: int) -> nn.Module:
         if isinstance(self.network, nn.Module):
-            if isinstance(self.network, EvidentialNetwork):  # of another fit
+            if isinstance(self.network, EvidentialNetwork):  # from another fit
                 return copy.deepcopy(self.network.body).train()
             return copy.deepcopy(self.network)
         sizes = np.ceil(1.5 * n_outputs) if self.network is None else self.network
         return layers(n_inputs, [int(size) for size in np.atleast_1d(sizes)], n_outputs)
 
-    def _link(self) -> OutlierLink:
-        given = self.network.link if isinstance(self.network, EvidentialNetwork) else None
-        if self.init == "given" and given is not None and given.kind == self.outlier_link:
-            return copy.deepcopy(given)
-        return OutlierLink(self.outlier_link)
+    def _make_link(self) -> OutlierLink:
+        link = self.network.link if isinstance(self.network, EvidentialNetwork) else None
+        if self._initial_weights == "given" and link is not None and link.kind == self._switches["outlier_link"]:
+            return copy.deepcopy(link)
+        return OutlierLink(self._switches["outlier_link"])
 
-    def _whole(
+    def _train_on_all_pairs(
         self,
         network: EvidentialNetwork,
         problem: Problem,
@@ -611,18 +625,18 @@ class NNEVCLUS(RowwiseClusterer):
         solver: str,
         report: Report,
     ) -> Trace[Best]:
-        """All samples at once."""
-        objects, losses, known = problem.objects, problem.losses, problem.known
-        everybody = np.arange(objects.n_samples)
-        inputs, scores = objects.see(everybody)
-        stress = _stress(losses, objects.targets(everybody), partners)
-        chosen = torch.from_numpy(known.objects).to(inputs.device)
+        """Train on all samples at once."""
+        samples, losses, side_information = problem.samples, problem.losses, problem.side_information
+        indices = np.arange(samples.n_samples)
+        inputs, scores = samples.network_inputs(indices)
+        stress = _make_stress(losses, samples.targets(indices), partners)
+        known_samples = torch.from_numpy(side_information.samples).to(inputs.device)
 
         def loss() -> Tensor:
             masses = network(inputs, scores)
-            return known_loss(masses[chosen], stress(masses), network, losses, known)
+            return total_loss(masses[known_samples], stress(masses), network, losses, side_information)
 
-        return train_whole(
+        return train_on_all_pairs(
             network,
             loss,
             solver=solver,
@@ -632,7 +646,7 @@ class NNEVCLUS(RowwiseClusterer):
             report=report,
         )
 
-    def _in_batches(
+    def _train_in_batches(
         self,
         network: EvidentialNetwork,
         problem: Problem,
@@ -641,24 +655,24 @@ class NNEVCLUS(RowwiseClusterer):
         checkpoint: Checkpoint | None,
         report: Report,
     ) -> Trace[Best]:
-        size = self.batch_size
+        size: Any = self._solver_options.batch_size
         if isinstance(size, str):
-            size = min(max(len(problem.rows) // 10, 2), _LARGEST_BATCH)
+            size = min(max(len(problem.rows) // 10, 2), _MAX_BATCH_SIZE)
         batches = Batches(
             size=size,
-            held_out=self.validation_fraction,
+            validation_fraction=self._solver_options.validation_fraction,
             learning_rate=self._learning_rate,
             max_iter=self.max_iter,
-            patience=self.patience,
+            patience=self._solver_options.patience,
             tol=self.tol,
             seed=seed,
-            draws=isinstance(self.network, nn.Module),
+            has_random_layers=isinstance(self.network, nn.Module),
         )
         return train_in_batches(
             network,
-            problem.objects,
+            problem.samples,
             problem.losses,
-            problem.known,
+            problem.side_information,
             batches,
             checkpoint=checkpoint,
             report=report,
@@ -667,13 +681,13 @@ class NNEVCLUS(RowwiseClusterer):
     def _open_checkpoint(self, problem: Problem) -> Checkpoint | None:
         if self.checkpoint is None:
             return None
-        known = problem.known
+        side_information = problem.side_information
         identity = identity_of(
             self,
             problem.rows,
-            labels=[known.labelled, known.clusters],
-            constraints=[known.pairs, known.must],
-            dissimilarities=problem.dissimilarity.given,
+            labels=[side_information.labeled, side_information.clusters],
+            constraints=[side_information.pairs, side_information.is_must_link],
+            dissimilarities=problem.dissimilarity.source,
         )
         return Checkpoint(self.checkpoint, identity)
 
@@ -687,43 +701,45 @@ class NNEVCLUS(RowwiseClusterer):
         self.focal_sets_ = model.focal_sets
         self.network_ = network
         self.outlier_model_ = problem.reader.outlier_model
-        self.d0_, self.d1_ = problem.transform.d0, problem.transform.near
-        shown = some(len(problem.rows), _SHOWN_OBJECTS, random)
-        masses = model.assign(take(problem.rows, shown))
-        upper = np.triu_indices(len(shown), 1)
+        self.d0_, self.d1_ = problem.transform.d0, problem.transform.d1
+        indices = draw_indices(len(problem.rows), _SHEPARD_SAMPLES, random)
+        masses = model.assign(read_rows(problem.rows, indices))
+        upper = np.triu_indices(len(indices), 1)
         self.conflict_ = (masses @ model.focal_sets.conflict_matrix @ masses.T)[upper]
-        self.transformed_dissimilarities_ = problem.objects.targets(shown).cpu().numpy().astype(np.float64)[upper]
+        self.transformed_dissimilarities_ = (
+            problem.samples.targets(indices).cpu().numpy().astype(np.float64)[upper]
+        )
         self._check_evidence(len(problem.rows), model.focal_sets.frame_size)
-        if self.masses_file is None or process_number() == 0:  # a file is written once
+        if self._masses_file is None or process_rank() == 0:  # only 1 process writes a file
             self._publish_masses(problem.rows)
         publish_trace(self, trace, "the loss", max_iter=self.max_iter)
         self.objective_ = trace.state.objective
 
 
 def one_torch_thread() -> AbstractContextManager[None]:
-    """Hold torch to one thread for a while: products are small, and results do not depend on the machine."""
-    return _TORCH.held()
+    """Limit torch to one thread, because products are small and results should not depend on the machine."""
+    return _TORCH.limited()
 
 
 def _limit_torch() -> Callable[[], None]:
-    before = torch.get_num_threads()
+    n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    return partial(torch.set_num_threads, before)
+    return partial(torch.set_num_threads, n_threads)
 
 
 _TORCH = SharedLimit(_limit_torch)
 
 
-def _stress(losses: Losses, targets: Tensor, partners: Any) -> Any:
-    """From the masses of all samples to the loss of their pairs."""
+def _make_stress(losses: Losses, targets: Tensor, partners: Any) -> Any:
+    """Return a function from the masses of all samples to the loss of their pairs."""
     if partners is None:
         return lambda masses: losses.all_pairs(masses, targets)
     n, k = partners.shape
-    chosen = torch.from_numpy(partners.astype(np.int64)).to(targets.device)
-    if n > _DENSE * k:
-        some = torch.gather(targets, 1, chosen)
-        return lambda masses: losses.some_pairs(masses, chosen, some)
-    counts = torch.zeros_like(targets).scatter_add_(1, chosen, torch.ones_like(targets[:, :k])) / (n * k)
+    indices = torch.from_numpy(partners.astype(np.int64)).to(targets.device)
+    if n > _MAX_SPARSITY * k:
+        partner_targets = torch.gather(targets, 1, indices)
+        return lambda masses: losses.partner_pairs(masses, indices, partner_targets)
+    counts = torch.zeros_like(targets).scatter_add_(1, indices, torch.ones_like(targets[:, :k])) / (n * k)
     return lambda masses: losses.weighted_pairs(masses, targets, counts)
 
 

@@ -1,46 +1,46 @@
-"""What a network is to learn, and from which samples."""
+"""Training problem of NN-EVCLUS: the samples and the loss."""
 
 from dataclasses import dataclass
 
 from evlearn.belief import FocalSets
-from evlearn.blocks import Rows
+from evlearn.blocks import RowDataset
 from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.neural.dissimilarity import Dissimilarity
 from evlearn.neural.losses import Losses
-from evlearn.neural.objects import Objects
 from evlearn.neural.reading import Reader
-from evlearn.neural.side_information import Known
+from evlearn.neural.side_information import SideInformation
+from evlearn.neural.training_samples import TrainingSamples
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem of NN-EVCLUS.
+    """Training problem of NN-EVCLUS.
 
     Attributes
     ----------
-    rows : Rows
-        The training set.
+    rows : RowDataset
+        Training set.
     reader : Reader
-        What the network sees of a row.
+        Transform of rows to inputs.
     dissimilarity : Dissimilarity
-        How unlike samples are.
+        Dissimilarity of samples.
     transform : Transform
-        From dissimilarities to target conflicts.
+        Transform from dissimilarities to target conflicts.
     focal_sets : FocalSets
-        The sets that carry mass.
-    known : Known
-        What is known about some samples.
-    samples : Samples
-        The training set as the network sees it, with its targets.
+        Sets that carry mass.
+    side_information : SideInformation
+        Labels and constraints.
+    samples : TrainingSamples
+        Inputs to the network, and targets.
     losses : Losses
-        The terms of the loss.
+        Terms of the loss.
     """
 
-    rows: Rows
+    rows: RowDataset
     reader: Reader
     dissimilarity: Dissimilarity
     transform: Transform
     focal_sets: FocalSets
-    known: Known
-    objects: Objects
+    side_information: SideInformation
+    samples: TrainingSamples
     losses: Losses

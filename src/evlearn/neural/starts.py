@@ -1,4 +1,4 @@
-"""Where training starts: weights that imitate a fit of EVCLUS to some samples."""
+"""Initial weights, which imitate an EVCLUS fit of a subset of the samples."""
 
 import copy
 import warnings
@@ -15,57 +15,59 @@ from evlearn.cluster import EVCLUS
 from evlearn.exceptions import CollapseWarning
 from evlearn.neural.model import as_tensor
 from evlearn.neural.network import EvidentialNetwork
-from evlearn.neural.objects import Objects
 from evlearn.neural.problem import Problem
-from evlearn.neural.reading import some, take
+from evlearn.neural.reading import draw_indices, read_rows
 from evlearn.neural.training import make_lbfgs
+from evlearn.neural.training_samples import TrainingSamples
 from evlearn.partition import CredalPartition
 from evlearn.utils.typing import FloatArray, IntArray
 
-_OBJECTS = 200
-_ITERATIONS = 50
+#: Minimum number of samples of the EVCLUS fit; 20 per cluster if these are more.
+_MIN_EXAMPLES = 200
+#: Number of L-BFGS iterations for the initial weights.
+_IMITATION_STEPS = 50
 
 
-def example_samples(problem: Problem, random: np.random.RandomState) -> IntArray:
-    """Some samples, enough to know a start by."""
-    return some(len(problem.rows), _size(problem.focal_sets.frame_size), random)
+def draw_examples(problem: Problem, random: np.random.RandomState) -> IntArray:
+    """Draw the indices of the samples that determine the initial weights."""
+    return draw_indices(len(problem.rows), _count_examples(problem.focal_sets.frame_size), random)
 
 
-def _size(n_clusters: int) -> int:
-    return max(_OBJECTS, 20 * n_clusters)
+def _count_examples(n_clusters: int) -> int:
+    return max(_MIN_EXAMPLES, 20 * n_clusters)
 
 
-def example_masses(problem: Problem, random: np.random.RandomState) -> tuple[IntArray, FloatArray]:
-    """Some samples, and the masses that EVCLUS gives them; its clusters are numbered as the labels are.
+def make_example_masses(problem: Problem, random: np.random.RandomState) -> tuple[IntArray, FloatArray]:
+    """Draw samples and fit EVCLUS to them; its clusters are matched with the labels.
 
     Returns
     -------
     chosen : ndarray of int of shape (n,)
-        The samples.
+        Indices of the samples.
     masses : ndarray of shape (n, n_focal_sets)
-        Their masses.
+        Masses of the samples.
     """
-    focal_sets, known = problem.focal_sets, problem.known
+    focal_sets, side_information = problem.focal_sets, problem.side_information
     n_clusters = focal_sets.frame_size
-    labelled = random.permutation(known.labelled)[: _size(n_clusters) // 2]
-    chosen = np.concatenate([labelled, np.setdiff1d(example_samples(problem, random), labelled)])
-    found = _evclus(problem, chosen, "auto", random)
-    if len(labelled) == 0:
-        return chosen, found.masses
-    clusters = dict(zip(known.labelled, known.clusters, strict=True))
+    labeled = random.permutation(side_information.labeled)[: _count_examples(n_clusters) // 2]
+    chosen = np.concatenate([labeled, np.setdiff1d(draw_examples(problem, random), labeled)])
+    partition = _fit_evclus(problem, chosen, "auto", random)
+    if len(labeled) == 0:
+        return chosen, partition.masses
+    clusters = dict(zip(side_information.labeled, side_information.clusters, strict=True))
     agreement = np.zeros((n_clusters, n_clusters))
-    np.add.at(agreement, [clusters[one] for one in labelled], found.to_possibilistic()[: len(labelled)])
-    return chosen, _renumbered(found.masses, focal_sets, linear_sum_assignment(-agreement)[1])
+    np.add.at(agreement, [clusters[sample] for sample in labeled], partition.to_possibilistic()[: len(labeled)])
+    return chosen, _renumber_clusters(partition.masses, focal_sets, linear_sum_assignment(-agreement)[1])
 
 
-def refined_masses(
+def refine_masses(
     problem: Problem, masses: FloatArray, chosen: IntArray, random: np.random.RandomState
 ) -> FloatArray:
-    """The masses of some samples, after EVCLUS has gone on from them: a network hardly leaves zeros."""
-    return _evclus(problem, chosen, masses, random).masses
+    """Continue EVCLUS from masses, because a network hardly leaves masses of zero."""
+    return _fit_evclus(problem, chosen, masses, random).masses
 
 
-def _evclus(problem: Problem, chosen: IntArray, init: Any, random: np.random.RandomState) -> CredalPartition:
+def _fit_evclus(problem: Problem, chosen: IntArray, init: Any, random: np.random.RandomState) -> CredalPartition:
     method = EVCLUS(
         problem.focal_sets.frame_size,
         focal_sets=problem.focal_sets,
@@ -76,29 +78,31 @@ def _evclus(problem: Problem, chosen: IntArray, init: Any, random: np.random.Ran
         random_state=random,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # it is but a start
+        warnings.simplefilter("ignore", ConvergenceWarning)  # an approximate start is sufficient
         warnings.simplefilter("ignore", CollapseWarning)
-        return method.fit(problem.dissimilarity.square(chosen, take(problem.rows, chosen))).credal_partition_
+        return method.fit(problem.dissimilarity.square(chosen, read_rows(problem.rows, chosen))).credal_partition_
 
 
-def _renumbered(masses: FloatArray, focal_sets: FocalSets, order: IntArray) -> FloatArray:
-    """Masses in which cluster k is what cluster ``order[k]`` was; sets that there are not become all clusters."""
+def _renumber_clusters(masses: FloatArray, focal_sets: FocalSets, order: IntArray) -> FloatArray:
+    """Renumber clusters, so that k is the old ``order[k]``; sets outside the family become all clusters."""
     places = focal_sets.positions(focal_sets.membership[:, order])
-    found = np.zeros_like(masses)
-    np.add.at(found.T, np.where(places < 0, len(focal_sets) - 1, places), masses.T)
-    return found
+    renumbered = np.zeros_like(masses)
+    np.add.at(renumbered.T, np.where(places < 0, len(focal_sets) - 1, places), masses.T)
+    return renumbered
 
 
-def imitate(network: EvidentialNetwork, objects: Objects, indices: IntArray, masses: FloatArray) -> None:
-    """Teach a network the masses of some samples, as a start."""
-    inputs, scores = objects.see(indices)
-    wanted = as_tensor(masses, inputs)
+def imitate_masses(
+    network: EvidentialNetwork, samples: TrainingSamples, indices: IntArray, masses: FloatArray
+) -> None:
+    """Train a network to reproduce the masses of a subset of the samples."""
+    inputs, scores = samples.network_inputs(indices)
+    targets = as_tensor(masses, inputs)
 
     def loss() -> Tensor:
-        apart: Tensor = network(inputs, scores) - wanted
-        return (apart**2).sum(dim=1).mean()
+        differences: Tensor = network(inputs, scores) - targets
+        return (differences**2).sum(dim=1).mean()
 
     before = copy.deepcopy(network.state_dict())
-    make_lbfgs(network, loss)(_ITERATIONS)
-    if not all(bool(torch.isfinite(one).all()) for one in network.state_dict().values()):
+    make_lbfgs(network, loss)(_IMITATION_STEPS)
+    if not all(bool(torch.isfinite(values).all()) for values in network.state_dict().values()):
         network.load_state_dict(before)

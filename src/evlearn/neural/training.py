@@ -1,4 +1,4 @@
-"""Training: all samples at once, or mini-batches of samples with all pairs among them."""
+"""Training on all samples at once, or on mini-batches of samples with all their pairs."""
 
 import copy
 import threading
@@ -13,68 +13,79 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from evlearn.neural.exchange import Gather, n_processes, process_number
+from evlearn.neural.exchange import GatherMasses, count_processes, process_rank
 from evlearn.neural.losses import Losses
 from evlearn.neural.network import EvidentialNetwork
-from evlearn.neural.objects import Objects
-from evlearn.neural.side_information import Known
+from evlearn.neural.side_information import SideInformation
+from evlearn.neural.training_samples import TrainingSamples
 from evlearn.utils.checkpoints import Checkpoint
 from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.stored_values import array, check_keys, check_length
 from evlearn.utils.typing import IntArray
 
-_RHO, _EPS = 0.9, 1e-8  # those of RMSprop in the paper
-_CHUNK, _LBFGS_MEMORY = 10, 50
-_PLATEAU = 0.3  # of the patience: then the learning rate is halved
-_SLOWEST = 1 / 64  # of the learning rate: then the training ends
-_PARTS_PER_LOOK = 10
-_JUDGED = 2000  # samples that are held out, and judged at once
-#: Numbers of the rows that mini-batches are drawn from at a time, and in how many places these rows lie.
-_WINDOW, _PLACES = 1 << 23, 64
+#: Parameters of RMSprop in the paper.
+_RHO, _EPS = 0.9, 1e-8
+#: Number of L-BFGS or Adam iterations between checks of convergence.
+_STEPS_PER_CALL = 10
+_LBFGS_MEMORY = 50
+#: Share of the patience after which the learning rate is halved.
+_PLATEAU_SHARE = 0.3
+#: Share of the initial learning rate below which the training ends.
+_MIN_RATE_SHARE = 1 / 64
+#: Number of batches for one batch of the loss before the first epoch.
+_BATCHES_PER_FIRST_LOSS = 10
+#: Maximum number of held-out samples whose loss is computed.
+_MAX_HELD_OUT = 2000
+#: Numbers of values of the window from which mini-batches are drawn, and of contiguous segments of a window.
+_WINDOW, _SEGMENTS_PER_WINDOW = 1 << 23, 64
 
-_DRAWING = threading.RLock()
+_TORCH_RANDOM_LOCK = threading.RLock()
 
 
 @dataclass(frozen=True)
 class Best:
-    """The best weights of a training so far, and their loss."""
+    """Best weights of a training so far, and their loss."""
 
     weights: dict[str, Any]
     objective: float = float("inf")
 
     @classmethod
-    def of(cls, network: nn.Module, objective: float = float("inf")) -> "Best":
-        """The weights that a network has now."""
+    def from_network(cls, network: nn.Module, objective: float = float("inf")) -> "Best":
+        """Return the current weights of a network."""
         return cls(copy.deepcopy(network.state_dict()), objective)
 
-    def or_now(self, network: nn.Module, value: float) -> "Best":
-        """The weights that a network has now if their loss is lower, or else these."""
-        return Best.of(network, value) if value < self.objective else self
+    def updated(self, network: nn.Module, value: float) -> "Best":
+        """Return the current weights of a network if their loss is lower, or these weights otherwise."""
+        return Best.from_network(network, value) if value < self.objective else self
 
 
-def known_loss(masses: Tensor, stress: Tensor, network: EvidentialNetwork, losses: Losses, known: Known) -> Tensor:
-    """The whole loss, from that of pairs and from what is known."""
-    labelled, first, second = known.split(masses)
-    if len(labelled):
-        clusters = torch.from_numpy(known.clusters).to(masses.device)
-        stress = (1 - losses.label_weight) * stress + losses.label_weight * losses.labels(labelled, clusters)
-    if len(first) and losses.xi > 0:
-        stress = stress + losses.constraints(first, second, torch.from_numpy(known.must).to(masses.device))
+def total_loss(
+    masses: Tensor, stress: Tensor, network: EvidentialNetwork, losses: Losses, side_information: SideInformation
+) -> Tensor:
+    """Return the total loss: that of pairs, of side information, and of large weights."""
+    labeled, first, second = side_information.split_masses(masses)
+    if len(labeled):
+        clusters = torch.from_numpy(side_information.clusters).to(masses.device)
+        stress = (1 - losses.label_weight) * stress + losses.label_weight * losses.labels(labeled, clusters)
+    if len(first) and losses.constraint_weight > 0:
+        stress = stress + losses.constraints(
+            first, second, torch.from_numpy(side_information.is_must_link).to(masses.device)
+        )
     total: Tensor = stress + losses.weights(network.body)
     return total
 
 
 @contextmanager
-def own_draws(seed: int, device: torch.device) -> Iterator[None]:
-    """Let torch draw from a seed of our own for a while; what the user draws afterwards does not change."""
-    # There is one source for all threads.
-    with _DRAWING, torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        reseed(seed, device)
+def torch_seed(seed: int, device: torch.device) -> Iterator[None]:
+    """Seed torch within a context, and restore its random state at the end."""
+    # All threads share one random state.
+    with _TORCH_RANDOM_LOCK, torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        seed_torch(seed, device)
         yield
 
 
-def reseed(seed: int, device: torch.device) -> None:
-    """Seed what torch draws from on the CPU and on the device, and nothing else."""
+def seed_torch(seed: int, device: torch.device) -> None:
+    """Seed the random generators of torch on the CPU and on the device."""
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
         torch.cuda.manual_seed(seed)
@@ -83,7 +94,7 @@ def reseed(seed: int, device: torch.device) -> None:
 # All samples at once
 
 
-def train_whole(
+def train_on_all_pairs(
     network: EvidentialNetwork,
     loss: Callable[[], Tensor],
     *,
@@ -93,30 +104,30 @@ def train_whole(
     tol: float,
     report: Report | None,
 ) -> Trace[Best]:
-    """Train on a loss that looks at all samples."""
+    """Train on a loss of all samples."""
     step = make_lbfgs(network, loss) if solver == "lbfgs" else _adam(network, loss, learning_rate)
     history = [float(loss().detach())]
 
-    def some_steps(best: Best) -> tuple[Best, float, bool]:
-        losses = step(min(_CHUNK, max_iter + 1 - len(history)))
+    def make_steps(best: Best) -> tuple[Best, float, bool]:
+        losses = step(min(_STEPS_PER_CALL, max_iter + 1 - len(history)))
         with torch.no_grad():
             value = float(loss())
         history.extend([*losses, value])
-        return best.or_now(network, value), value, best.objective - value <= tol * best.objective
+        return best.updated(network, value), value, best.objective - value <= tol * best.objective
 
-    def tell(_: int, value: float) -> None:
+    def report_loss(_: int, value: float) -> None:
         if report is not None:
             report(len(history) - 1, value)
 
-    start = Trace(Best.of(network, history[0]), history[:])
-    tell(0, history[0])
-    end = descend(some_steps, start, max_iter=-(-max_iter // _CHUNK), report=tell)
+    start = Trace(Best.from_network(network, history[0]), history[:])
+    report_loss(0, history[0])
+    end = descend(make_steps, start, max_iter=-(-max_iter // _STEPS_PER_CALL), report=report_loss)
     network.load_state_dict(end.state.weights)
     return replace(end, history=history)
 
 
 def make_lbfgs(network: nn.Module, loss: Callable[[], Tensor]) -> Callable[[int], list[float]]:
-    """A function that makes some steps of L-BFGS."""
+    """Return a function that runs a number of L-BFGS iterations."""
     optimizer = torch.optim.LBFGS(
         network.parameters(),
         history_size=_LBFGS_MEMORY,
@@ -126,24 +137,24 @@ def make_lbfgs(network: nn.Module, loss: Callable[[], Tensor]) -> Callable[[int]
     )
 
     state = optimizer.state[optimizer.param_groups[0]["params"][0]]
-    seen: list[tuple[int, Tensor]] = []
+    evaluations: list[tuple[int, Tensor]] = []
 
     def closure() -> Tensor:
         optimizer.zero_grad()
         value = loss()
         value.backward()  # type: ignore[no-untyped-call]
-        seen.append((state.get("n_iter", 0), value.detach()))
-        return seen[-1][1]
+        evaluations.append((state.get("n_iter", 0), value.detach()))
+        return evaluations[-1][1]
 
     def step(n_steps: int) -> list[float]:
-        seen.clear()
+        evaluations.clear()
         before = state.get("n_iter", 0)
         optimizer.param_groups[0].update(max_iter=n_steps, max_eval=2 * n_steps + 5)
         optimizer.step(closure)  # type: ignore[no-untyped-call]
-        losses = [float(seen[0][1])] * n_steps
-        for number, value in seen[1:]:
-            place = number - before - 1
-            losses[place:] = [min(losses[place], float(value))] * (n_steps - place)
+        losses = [float(evaluations[0][1])] * n_steps
+        for number, value in evaluations[1:]:
+            position = number - before - 1
+            losses[position:] = [min(losses[position], float(value))] * (n_steps - position)
         return losses[:-1]
 
     return step
@@ -153,14 +164,14 @@ def _adam(network: nn.Module, loss: Callable[[], Tensor], learning_rate: float) 
     optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate)
 
     def step(n_steps: int) -> list[float]:
-        seen = []
+        losses = []
         for _ in range(n_steps):
             optimizer.zero_grad()
             value = loss()
             value.backward()  # type: ignore[no-untyped-call]
-            seen.append(value.detach())
+            losses.append(value.detach())
             optimizer.step()
-        return [float(value) for value in seen[1:]]
+        return [float(value) for value in losses[1:]]
 
     return step
 
@@ -170,74 +181,74 @@ def _adam(network: nn.Module, loss: Callable[[], Tensor], learning_rate: float) 
 
 @dataclass(frozen=True)
 class Batches:
-    """How mini-batches are made and used.
+    """Parameters of the training with mini-batches.
 
     Attributes
     ----------
     size : int
-        How many samples each has, about.
-    held_out : float
-        The share of samples that is held out, to tell when to stop.
+        Approximate number of samples of a mini-batch.
+    validation_fraction : float
+        Share of samples that are held out for early stopping.
     learning_rate : float
-        That of RMSprop, at first.
+        Initial learning rate of RMSprop.
     max_iter : int
-        The largest number of epochs.
+        Maximum number of epochs.
     patience : int
-        How many epochs may pass without a better loss.
+        Maximum number of epochs without a better loss.
     tol : float
-        By what share a loss must be lower to be better.
+        Relative decrease of the loss that counts as better.
     seed : int
-        The seed.
-    draws : bool
-        Whether the network may draw numbers itself, as a dropout does: these depend on no earlier epoch either.
+        Random seed.
+    has_random_layers : bool
+        Whether the network may draw random numbers, as dropout does; these are seeded in each epoch.
     """
 
     size: int
-    held_out: float
+    validation_fraction: float
     learning_rate: float
     max_iter: int
     patience: int
     tol: float
     seed: int
-    draws: bool
+    has_random_layers: bool
 
     def divide(self, n_samples: int) -> tuple[IntArray | range, IntArray]:
-        """The samples to train with, and those that are held out.
+        """Divide the samples into those to train with and those that are held out.
 
         Returns
         -------
         train : ndarray of int or range
-            Numbers of samples.
+            Indices of samples.
         held_out : ndarray of int
-            Numbers of samples.
+            Indices of samples.
         """
-        n_held = min(round(self.held_out * n_samples), n_samples - 2)
+        n_held = min(round(self.validation_fraction * n_samples), n_samples - 2)
         if n_held < 2:
             return range(n_samples), np.empty(0, dtype=np.intp)
         order = np.random.RandomState([self.seed, 2**31 - 1]).permutation(n_samples)
-        return np.sort(order[n_held:]), np.sort(order[:n_held][:_JUDGED])
+        return np.sort(order[n_held:]), np.sort(order[:n_held][:_MAX_HELD_OUT])
 
 
 def train_in_batches(
     network: EvidentialNetwork,
-    objects: Objects,
+    samples: TrainingSamples,
     losses: Losses,
-    known: Known,
+    side_information: SideInformation,
     batches: Batches,
     *,
     checkpoint: Checkpoint | None,
     report: Report | None,
 ) -> Trace[Best]:
-    """Train with RMSprop on mini-batches, by one process or by all of torch's process group."""
-    run = _Run(network, objects, losses, known, batches)
+    """Train with RMSprop on mini-batches, in one process or in all processes of a torch process group."""
+    run = BatchTraining(network, samples, losses, side_information, batches)
     if checkpoint is not None:
         checkpoint.load(run.restore)
     if not run.history:
-        run.look()
-    first = process_number() == 0
+        run.record_first_loss()
+    first = process_rank() == 0
 
     def step(_: Best) -> tuple[Best, float, bool]:
-        value = run.epoch()
+        value = run.run_epoch()
         if checkpoint is not None and first:
             checkpoint.save(run.to_arrays())
         return run.best, value, run.converged
@@ -248,117 +259,128 @@ def train_in_batches(
     return end
 
 
-class _Run:
-    """A training with mini-batches under way."""
+class BatchTraining:
+    """State of a training with mini-batches."""
 
     def __init__(
-        self, network: EvidentialNetwork, objects: Objects, losses: Losses, known: Known, batches: Batches
+        self,
+        network: EvidentialNetwork,
+        samples: TrainingSamples,
+        losses: Losses,
+        side_information: SideInformation,
+        batches: Batches,
     ) -> None:
-        self.best, self.history, self.converged = Best.of(network), list[float](), False
-        self._network, self._objects, self._losses = network, objects, losses
-        self._known, self._batches = known, batches
-        self._n_processes = n_processes()
-        self._call: Any = DistributedDataParallel(network) if self._n_processes > 1 else network
+        self.best, self.history, self.converged = Best.from_network(network), list[float](), False
+        self._network, self._samples, self._losses = network, samples, losses
+        self._side_information, self._batches = side_information, batches
+        self._n_processes = count_processes()
+        self._parallel_network: Any = DistributedDataParallel(network) if self._n_processes > 1 else network
         self._optimizer = torch.optim.RMSprop(network.parameters(), lr=batches.learning_rate, alpha=_RHO, eps=_EPS)
-        self._train, self._held = batches.divide(objects.n_samples)
-        self._n_windows = -(-len(self._train) * objects.n_features // _WINDOW)
+        self._train, self._held_out = batches.divide(samples.n_samples)
+        self._n_windows = -(-len(self._train) * samples.n_features // _WINDOW)
         self._n_parts = self._n_windows * max(1, round(len(self._train) / self._n_windows / batches.size))
-        self._since_best = self._since_slower = 0
+        self._since_best = self._since_halved = 0
 
     @property
     def _n_iter(self) -> int:
         return max(len(self.history) - 1, 0)
 
-    def look(self) -> None:
-        """Note the loss before the first epoch: that of what is held out, or of a few batches."""
-        if len(self._held):
-            self.history.append(self._judge())
+    def record_first_loss(self) -> None:
+        """Record the loss before the first epoch: that of held-out samples, or of a few batches."""
+        if len(self._held_out):
+            self.history.append(self._compute_held_out_loss())
             return
-        random = np.random.RandomState([self._batches.seed, 2**31 - 2])  # not that of any epoch
-        parts = islice(self._parts(random), max(1, self._n_parts // _PARTS_PER_LOOK))
+        random = np.random.RandomState([self._batches.seed, 2**31 - 2])  # differs from the seeds of epochs
+        parts = islice(self._make_batches(random), max(1, self._n_parts // _BATCHES_PER_FIRST_LOSS))
         self._network.eval()
         with torch.no_grad():
-            losses = [float(self._loss(part, known)) for part, known in parts if len(part) > 1]
+            losses = [
+                float(self._loss(part, side_information)) for part, side_information in parts if len(part) > 1
+            ]
         self._network.train()
-        self.history.append(self._of_all_processes(sum(losses) / max(len(losses), 1)))
+        self.history.append(self._average(sum(losses) / max(len(losses), 1)))
 
-    def _parts(self, random: np.random.RandomState) -> Iterator[tuple[IntArray, Known]]:
-        """The mini-batches of an epoch, and what each is told."""
-        known: Iterator[Known] | None = None
+    def _make_batches(self, random: np.random.RandomState) -> Iterator[tuple[IntArray, SideInformation]]:
+        """Yield the mini-batches of an epoch, each with side information."""
+        side_information: Iterator[SideInformation] | None = None
         for window in self._shuffled_windows(random):
-            self._objects.hold(window)
+            self._samples.load(window)
             mixed = window[random.permutation(len(window))]
-            known = known or iter(self._known.parts(self._n_parts, random))
+            side_information = side_information or iter(self._side_information.divide(self._n_parts, random))
             for part in np.array_split(mixed, self._n_parts // self._n_windows):
-                yield part, next(known)
+                yield part, next(side_information)
 
     def _shuffled_windows(self, random: np.random.RandomState) -> Iterator[IntArray]:
-        """Samples in increasing order, those of some places at a time: each place is read once, end to end."""
-        n_places = self._n_windows * _PLACES if self._n_windows > 1 else 1
-        edges = len(self._train) * np.arange(n_places + 1) // n_places
-        for places in np.array_split(random.permutation(n_places), self._n_windows):
-            yield np.concatenate([_between(self._train, *edges[k : k + 2]) for k in np.sort(places)])
+        """Yield windows of random contiguous segments, in increasing order, so that each segment is read once."""
+        n_segments = self._n_windows * _SEGMENTS_PER_WINDOW if self._n_windows > 1 else 1
+        edges = len(self._train) * np.arange(n_segments + 1) // n_segments
+        for segments in np.array_split(random.permutation(n_segments), self._n_windows):
+            yield np.concatenate([_slice_samples(self._train, *edges[k : k + 2]) for k in np.sort(segments)])
 
-    def _of_all_processes(self, value: float) -> float:
-        return _mean_of_processes(value, self._losses.conflict.device) if self._n_processes > 1 else value
+    def _average(self, value: float) -> float:
+        return _average_over_processes(value, self._losses.conflict.device) if self._n_processes > 1 else value
 
-    def epoch(self) -> float:
-        """Look at all samples once, and return the loss."""
+    def run_epoch(self) -> float:
+        """Train on all samples once, and return the loss."""
         random = np.random.RandomState([self._batches.seed, self._n_iter])
-        if self._batches.draws:
-            reseed(self._batches.seed + self._n_iter, self._losses.conflict.device)
+        if self._batches.has_random_layers:
+            seed_torch(self._batches.seed + self._n_iter, self._losses.conflict.device)
         total: Any = 0.0
-        for part, known in self._parts(random):
+        for part, side_information in self._make_batches(random):
             if len(part) > 1:
                 self._optimizer.zero_grad()
-                loss = self._loss(part, known)
+                loss = self._loss(part, side_information)
                 loss.backward()
                 self._optimizer.step()
                 total = total + loss.detach()
-        value = self._judge() if len(self._held) else self._of_all_processes(float(total) / self._n_parts)
-        self._note(value)
+        value = (
+            self._compute_held_out_loss() if len(self._held_out) else self._average(float(total) / self._n_parts)
+        )
+        self._record_loss(value)
         return value
 
-    def _loss(self, part: IntArray, known: Known) -> Any:
-        shares = [part] if self._n_processes == 1 else np.array_split(part, self._n_processes)
-        own = shares[process_number()]
-        extra, sizes = known.objects, [len(share) for share in shares]
-        if len(extra) == 0:  # slices of masses would be copied on the way back
-            stress = self._stress(self._call(*self._objects.see(own)), part, sizes)
+    def _loss(self, part: IntArray, side_information: SideInformation) -> Any:
+        local_parts = [part] if self._n_processes == 1 else np.array_split(part, self._n_processes)
+        local_part = local_parts[process_rank()]
+        known_samples, sizes = side_information.samples, [len(share) for share in local_parts]
+        if len(known_samples) == 0:  # avoids slices of masses, which are copied in the backward pass
+            stress = self._compute_stress(
+                self._parallel_network(*self._samples.network_inputs(local_part)), part, sizes
+            )
             return stress + self._losses.weights(self._network.body)
-        masses = self._call(*self._objects.see(np.concatenate([own, extra])))
-        stress = self._stress(masses[: len(own)], part, sizes)
-        return known_loss(masses[len(own) :], stress, self._network, self._losses, known)
+        masses = self._parallel_network(*self._samples.network_inputs(np.concatenate([local_part, known_samples])))
+        stress = self._compute_stress(masses[: len(local_part)], part, sizes)
+        return total_loss(masses[len(local_part) :], stress, self._network, self._losses, side_information)
 
-    def _stress(self, own: Tensor, part: IntArray, sizes: list[int]) -> Tensor:
-        targets = self._objects.targets(part)
+    def _compute_stress(self, masses: Tensor, part: IntArray, sizes: list[int]) -> Tensor:
+        targets = self._samples.targets(part)
         if len(sizes) == 1:
-            return self._losses.all_pairs(own, targets)
-        start = sum(sizes[: process_number()])
-        everybody = Gather.apply(own, sizes)  # type: ignore[no-untyped-call]
-        share = self._losses.share_of_pairs(own, everybody, targets[start : start + len(own)], start)
-        return share * len(sizes)  # gradients of processes are averaged
+            return self._losses.all_pairs(masses, targets)
+        start = sum(sizes[: process_rank()])
+        gathered = GatherMasses.apply(masses, sizes)  # type: ignore[no-untyped-call]
+        loss = self._losses.share_of_pairs(masses, gathered, targets[start : start + len(masses)], start)
+        return loss * len(sizes)  # gradients of processes are averaged
 
-    def _judge(self) -> float:
-        """The loss of what is held out, without penalties."""
+    def _compute_held_out_loss(self) -> float:
+        """Return the loss of held-out samples, without penalties."""
         self._network.eval()
         with torch.no_grad():
-            masses = self._network(*self._objects.see(self._held))
+            masses = self._network(*self._samples.network_inputs(self._held_out))
             self._network.train()
-            return float(self._losses.all_pairs(masses, self._objects.targets(self._held)))
+            return float(self._losses.all_pairs(masses, self._samples.targets(self._held_out)))
 
-    def _note(self, value: float) -> None:
+    def _record_loss(self, value: float) -> None:
         batches = self._batches
-        clearly = value < self.best.objective * (1 - batches.tol)
-        self.best = self.best.or_now(self._network, value)
+        is_better = value < self.best.objective * (1 - batches.tol)
+        self.best = self.best.updated(self._network, value)
         self.history.append(value)
-        self._since_best = 0 if clearly else self._since_best + 1
-        self._since_slower = 0 if clearly else self._since_slower + 1
-        if self._since_slower >= max(1, _PLATEAU * batches.patience):
+        self._since_best = 0 if is_better else self._since_best + 1
+        self._since_halved = 0 if is_better else self._since_halved + 1
+        if self._since_halved >= max(1, _PLATEAU_SHARE * batches.patience):
             self._set_rate(self._rate / 2)
-            self._since_slower = 0
-        slow = self._rate < _SLOWEST * batches.learning_rate
-        self.converged = slow or self._since_best >= batches.patience
+            self._since_halved = 0
+        is_slow = self._rate < _MIN_RATE_SHARE * batches.learning_rate
+        self.converged = is_slow or self._since_best >= batches.patience
 
     @property
     def _rate(self) -> float:
@@ -370,8 +392,8 @@ class _Run:
     # Checkpoints
 
     def to_arrays(self) -> dict[str, Any]:
-        """The state as plain arrays."""
-        counts = [self._since_best, self._since_slower, self._n_iter, int(self.converged)]
+        """Return the state as NumPy arrays."""
+        counts = [self._since_best, self._since_halved, self._n_iter, int(self.converged)]
         arrays: dict[str, Any] = {
             "counts": np.array(counts),
             "rate": np.array(self._rate),
@@ -389,9 +411,9 @@ class _Run:
         return arrays
 
     def restore(self, arrays: dict[str, Any]) -> None:
-        """Go on from a state; raises, and changes nothing, if the arrays cannot be those of this training."""
+        """Continue from a state. Raise an error, without changes, if the arrays do not fit this training."""
         self._check(arrays)
-        like = next(self._network.parameters())
+        weight = next(self._network.parameters())
 
         def state(prefix: str) -> dict[str, Any]:
             return {
@@ -399,10 +421,10 @@ class _Run:
                 for name, old in self._network.state_dict().items()
             }
 
-        self._since_best, self._since_slower, _, converged = (int(one) for one in arrays["counts"])
+        self._since_best, self._since_halved, _, converged = (int(count) for count in arrays["counts"])
         self._network.load_state_dict(state("now"))
         for k, weights in enumerate(self._network.parameters()):
-            squares = torch.as_tensor(arrays[f"squares_{k}"], dtype=like.dtype, device=like.device).clone()
+            squares = torch.as_tensor(arrays[f"squares_{k}"], dtype=weight.dtype, device=weight.device).clone()
             self._optimizer.state[weights] = {
                 "square_avg": squares,
                 "step": torch.tensor(float(arrays[f"step_{k}"]), dtype=torch.float32),
@@ -412,37 +434,39 @@ class _Run:
         self.history, self.converged = arrays["history"].tolist(), bool(converged)
 
     def _check(self, arrays: dict[str, Any]) -> None:
-        now = self._network.state_dict()
-        shapes = {f"{prefix}_{name}": tuple(old.shape) for prefix in ("now", "best") for name, old in now.items()}
+        current = self._network.state_dict()
+        shapes = {
+            f"{prefix}_{name}": tuple(old.shape) for prefix in ("now", "best") for name, old in current.items()
+        }
         parameters = list(enumerate(self._network.parameters()))
         shapes |= {f"squares_{k}": tuple(weights.shape) for k, weights in parameters}
         shapes |= {f"step_{k}": () for k, _ in parameters}
-        shapes |= {"counts": (4,), "rate": (), "objective": (), "history": (self._count(arrays) + 1,)}
+        shapes |= {"counts": (4,), "rate": (), "objective": (), "history": (self._count_epochs(arrays) + 1,)}
         check_keys("the state", arrays, shapes)
         for name, shape in shapes.items():
-            endless = name in ("objective", "history")  # of weights that are no good
-            least = 0.0 if name.startswith(("counts", "rate", "squares", "step")) else -np.inf
-            array(len(shape), "iu" if name == "counts" else "fiu", low=least, finite=not endless)(
+            may_be_infinite = name in ("objective", "history")  # for weights that diverged
+            minimum = 0.0 if name.startswith(("counts", "rate", "squares", "step")) else -np.inf
+            array(len(shape), "iu" if name == "counts" else "fiu", low=minimum, finite=not may_be_infinite)(
                 name, arrays[name]
             )
             check_length(name, arrays[name], shape)
-        if not 0 < float(arrays["rate"]) <= self._batches.learning_rate:  # it is only ever halved
+        if not 0 < float(arrays["rate"]) <= self._batches.learning_rate:  # it is only halved
             raise ValueError(
                 f"rate must be above 0 and at most {self._batches.learning_rate}, got {arrays['rate']}"
             )
 
-    def _count(self, arrays: dict[str, Any]) -> int:
-        """How many epochs there were."""
+    def _count_epochs(self, arrays: dict[str, Any]) -> int:
+        """Return the number of epochs of a state."""
         counts = arrays.get("counts", np.empty(0))
         return int(counts[2]) if counts.shape == (4,) else 0
 
 
-def _between(samples: IntArray | range, start: int, stop: int) -> IntArray:
-    # A range of a hundred million samples takes no memory, and their numbers would.
+def _slice_samples(samples: IntArray | range, start: int, stop: int) -> IntArray:
+    # Ranges need no memory, unlike the indices of 10^8 samples.
     return np.arange(start, stop) if isinstance(samples, range) else samples[start:stop]
 
 
-def _mean_of_processes(value: float, device: torch.device) -> float:
+def _average_over_processes(value: float, device: torch.device) -> float:
     total = torch.tensor([value], dtype=torch.float64, device=device)
     torch.distributed.all_reduce(total)
-    return float(total) / n_processes()
+    return float(total) / count_processes()

@@ -1,4 +1,4 @@
-"""From hard, fuzzy, possibilistic and rough partitions to masses."""
+"""Conversion of hard, fuzzy, possibilistic and rough partitions to masses."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,53 +14,55 @@ from evlearn.utils.typing import FloatArray
 def hard_masses(
     labels: npt.ArrayLike, noise_label: Any, names: Sequence[str] | None
 ) -> tuple[FloatArray, FocalSets]:
-    """Certain masses: all on the singleton of the sample's cluster.
+    """Return certain masses: all mass of a sample on the singleton of its cluster.
 
     Returns
     -------
     masses : ndarray of shape (n_samples, n_clusters + 1)
-        The masses.
+        Masses.
     focal_sets : FocalSets
-        The empty set and the singletons.
+        Empty set and singletons.
     """
-    given = read_labels(labels, "labels")
-    if given.ndim != 1 or len(given) == 0:
-        raise ValueError(f"labels must be one label per sample, got an array of shape {given.shape}.")
-    noise = np.zeros(len(given), dtype=bool) if noise_label is None else given == noise_label
-    classes, codes = np.unique(given[~noise], return_inverse=True)
+    values = read_labels(labels, "labels")
+    if values.ndim != 1 or len(values) == 0:
+        raise ValueError(f"labels must be one label per sample, got an array of shape {values.shape}.")
+    noise = np.zeros(len(values), dtype=bool) if noise_label is None else values == noise_label
+    classes, codes = np.unique(values[~noise], return_inverse=True)
     if len(classes) == 0:
-        raise ValueError(f"labels holds nothing but noise_label={noise_label!r}; there is no cluster to describe.")
+        raise ValueError(
+            f"labels contains nothing but noise_label={noise_label!r}; at least one sample must be in a cluster."
+        )
     focal_sets = FocalSets.singletons(_frame_of(classes) if names is None else names)
     if focal_sets.frame_size != len(classes):
         raise ValueError(
             f"cluster_names has {focal_sets.frame_size} names but labels has {len(classes)} clusters."
         )
-    masses = np.zeros((len(given), len(focal_sets)))
+    masses = np.zeros((len(values), len(focal_sets)))
     masses[noise, 0] = 1
     masses[np.flatnonzero(~noise), 1 + codes] = 1
     return masses, focal_sets
 
 
 def read_labels(labels: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
-    """Labels as an array in which none is missing."""
-    given = np.asarray(labels)
-    if not isinstance(labels, np.ndarray):  # a list of text and NaN would become text
-        given = np.asarray(labels, dtype=object if given.dtype.kind in "US" else None)
-    missing = given.dtype.kind in "fmM" and bool((given != given).any())
-    if missing or (given.dtype.kind == "O" and any(_is_missing(one) for one in given.flat)):
-        raise ValueError(f"{name} has missing values; drop these samples or give them a label.")
-    return given
+    """Return labels as an array, and raise a ValueError if any is missing."""
+    values = np.asarray(labels)
+    if not isinstance(labels, np.ndarray):  # NumPy converts a list of text and NaN to text
+        values = np.asarray(labels, dtype=object if values.dtype.kind in "US" else None)
+    missing = values.dtype.kind in "fmM" and bool((values != values).any())
+    if missing or (values.dtype.kind == "O" and any(_is_missing(label) for label in values.flat)):
+        raise ValueError(f"{name} has missing values; drop these samples or assign labels to them.")
+    return values
 
 
 def fuzzy_masses(memberships: npt.ArrayLike, names: Sequence[str] | None) -> tuple[FloatArray, FocalSets]:
-    """Bayesian masses: the memberships on the singletons, what they lack to one on the empty set.
+    """Return Bayesian masses: the memberships on the singletons, and the rest up to 1 on the empty set.
 
     Returns
     -------
     masses : ndarray of shape (n_samples, n_clusters + 1)
-        The masses.
+        Masses.
     focal_sets : FocalSets
-        The empty set and the singletons.
+        Empty set and singletons.
     """
     values = _read_degrees(memberships, "memberships")
     totals = values.sum(axis=1, keepdims=True)
@@ -79,40 +81,40 @@ def fuzzy_masses(memberships: npt.ArrayLike, names: Sequence[str] | None) -> tup
 def possibilistic_masses(
     possibilities: npt.ArrayLike, names: Sequence[str] | None
 ) -> tuple[FloatArray, FocalSets]:
-    """Consonant masses: on the nested sets of the most possible clusters.
+    """Return consonant masses, on nested sets of the most possible clusters.
 
     Returns
     -------
     masses : ndarray of shape (n_samples, n_focal_sets)
-        The masses.
+        Masses.
     focal_sets : FocalSets
-        The sets that occur.
+        Sets that occur.
     """
     values = _read_degrees(possibilities, "possibilities")
     n_samples, n_clusters = values.shape
     order = np.argsort(-values, axis=1, kind="stable")
-    falling = np.take_along_axis(values, order, axis=1)
-    steps = falling - np.column_stack([falling[:, 1:], np.zeros(n_samples, dtype=values.dtype)])
-    objects, lengths = np.nonzero(steps > 0)
-    # The set of the (length + 1) most possible clusters of each such sample.
+    descending = np.take_along_axis(values, order, axis=1)
+    steps = descending - np.column_stack([descending[:, 1:], np.zeros(n_samples, dtype=values.dtype)])
+    samples, lengths = np.nonzero(steps > 0)
+    # Sets of the (length + 1) most possible clusters.
     ranks = np.argsort(order, axis=1)
-    sets = ranks[objects] <= lengths[:, None]
+    sets = ranks[samples] <= lengths[:, None]
     focal_sets = FocalSets.from_membership(sets.reshape(-1, n_clusters), _frame(names, values))
     masses = np.zeros((n_samples, len(focal_sets)), dtype=values.dtype)
-    masses[:, 0] = 1 - falling[:, 0]
-    masses[objects, focal_sets.positions(sets)] = steps[objects, lengths]
+    masses[:, 0] = 1 - descending[:, 0]
+    masses[samples, focal_sets.positions(sets)] = steps[samples, lengths]
     return masses, focal_sets
 
 
 def rough_masses(candidates: npt.ArrayLike, names: Sequence[str] | None) -> tuple[FloatArray, FocalSets]:
-    """Logical masses: all on the set of the sample's possible clusters.
+    """Return logical masses: all mass of a sample on the set of its possible clusters.
 
     Returns
     -------
     masses : ndarray of shape (n_samples, n_focal_sets)
-        The masses.
+        Masses.
     focal_sets : FocalSets
-        The sets that occur.
+        Sets that occur.
     """
     values = _read_degrees(candidates, "candidates")
     if not np.isin(values, (0, 1)).all():
@@ -126,14 +128,14 @@ def rough_masses(candidates: npt.ArrayLike, names: Sequence[str] | None) -> tupl
 def _is_missing(label: Any) -> bool:
     try:
         return label is None or bool(label != label)
-    except TypeError:  # pandas.NA does not know whether it equals itself
+    except TypeError:  # a comparison with pandas.NA has no truth value
         return True
 
 
 def _frame_of(classes: npt.NDArray[Any]) -> Frame:
     if np.array_equal(classes, np.arange(len(classes))):
         return len(classes)
-    return [str(one) for one in classes.tolist()]
+    return [str(name) for name in classes.tolist()]
 
 
 def _frame(names: Sequence[str] | None, values: FloatArray) -> Frame:
@@ -143,15 +145,15 @@ def _frame(names: Sequence[str] | None, values: FloatArray) -> Frame:
 
 
 def _read_degrees(values: npt.ArrayLike, name: str) -> FloatArray:
-    given = np.asarray(values)
-    if given.dtype not in (np.float32, np.float64):
-        given = given.astype(np.float64)
-    if given.ndim != 2 or 0 in given.shape:
+    degrees = np.asarray(values)
+    if degrees.dtype not in (np.float32, np.float64):
+        degrees = degrees.astype(np.float64)
+    if degrees.ndim != 2 or 0 in degrees.shape:
         raise ValueError(
-            f"{name} must have a row for each sample and a column for each cluster, got {given.shape}."
+            f"{name} must have a row for each sample and a column for each cluster, got {degrees.shape}."
         )
-    if not ((given >= 0) & (given <= 1)).all():
+    if not ((degrees >= 0) & (degrees <= 1)).all():
         raise ValueError(
-            f"{name} must lie between 0 and 1, got values from {given.min():.6g} to {given.max():.6g}."
+            f"{name} must lie between 0 and 1, got values from {degrees.min():.6g} to {degrees.max():.6g}."
         )
-    return given
+    return degrees

@@ -1,4 +1,4 @@
-"""The one result object of evidential clustering."""
+"""Credal partition: the result of evidential clustering and classification."""
 
 from __future__ import annotations
 
@@ -8,51 +8,65 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from evlearn import belief
 from evlearn.belief import FocalSets
-from evlearn.belief.revision import support
+from evlearn.belief.revision import total_support
 from evlearn.partition import conversions, storage
 from evlearn.partition.relational import PairMasses, check_pairs, masses_of_block, masses_of_pairs
-from evlearn.partition.summary import PartitionSummary, counted, summarize
-from evlearn.partition.verdict import OUTLIER_MASS, SURE_LEVEL, Verdict, doubts, judge, level_for
+from evlearn.partition.summary import PartitionSummary, format_count, summarize
+from evlearn.partition.verdict import OUTLIER_MASS, SURE_LEVEL, Verdict, doubts, judge, level_of_share
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 _PAIRS_PER_BLOCK = 1 << 21
-#: What `CredalPartition.decide` answers besides the number of a cluster.
-REFUSED, UNKNOWN = -1, -2
-#: What partitions made from another one, and copies, have in common with it.
+#: Results of `CredalPartition.decide` that are not cluster numbers.
+REJECTED, UNKNOWN = -1, -2
+#: Attributes that copies and derived partitions inherit.
 _INHERITED = ("_noun", "_problems", "_is_subset")
 _Result = TypeVar("_Result")
 
 
 class CredalPartition:
-    """What is known about the cluster of each sample: one mass function per sample.
+    """Credal partition: one mass function per sample, on sets of clusters.
 
-    Mass on a single cluster says the sample is sure to belong there, mass on several that it is torn between them,
-    and mass on the empty set that it belongs to none. Every question about a result is asked of this object, and
-    every evlearn estimator publishes one as ``credal_partition_``.
+    Mass on a single cluster is evidence for this cluster, mass on several clusters leaves the sample torn between
+    them, and mass on the empty set is evidence that the sample is an outlier. Every evlearn estimator stores its
+    result as ``credal_partition_``. The most useful methods are:
+
+    =====================================================  ================================
+    Task                                                   Method
+    =====================================================  ================================
+    Count sure samples, torn samples and outliers.         `summary`
+    Get the candidate clusters of each sample.             `verdict`
+    Rank samples by uncertainty.                           `doubt`
+    Find samples that belong to no cluster.                `outliers`
+    Find the level at which 5 % of the samples are torn.   `find_level`
+    Get a frame with one row per sample.                   `to_frame`
+    Get one label per sample.                              `to_hard`
+    Get memberships that sum to 1.                         `to_fuzzy`
+    Write to a file, and read it.                          `save`, `load`
+    =====================================================  ================================
 
     Parameters
     ----------
     masses : array-like of shape (n_samples, n_focal_sets)
-        A row for each sample and a column for each focal set. float32, float64 and memory-mapped arrays are kept
-        as they are, without a copy: do not write to them afterwards.
+        One row per sample and one column per focal set. float32, float64 and memory-mapped arrays are not copied:
+        do not write to them afterwards.
     focal_sets : FocalSets
-        What the columns stand for, with the names of the clusters if they have any.
+        Sets of clusters that correspond to the columns, with the names of the clusters, if any.
     sample_names : sequence of str or pandas.Index, default=None
-        A name for each sample. The index of a frame is kept as it is, so that `to_frame` gives it back.
+        Names of the samples. The index of a frame is not converted, and `to_frame` returns it.
     validate : bool, default=True
-        Whether to check the masses, in one pass. Switch it off only for masses that are right by construction.
+        Whether to check the masses, in one pass. Use False only if the masses are valid by construction.
 
     See Also
     --------
-    evlearn.belief.arrange : Bring masses on any list of sets into the order that is needed here.
+    evlearn.belief.reorder_masses : Reorder masses on any list of sets for this class.
 
     Examples
     --------
@@ -84,8 +98,8 @@ class CredalPartition:
         sample_names: npt.ArrayLike | None = None,
         validate: bool = True,
     ) -> None:
-        read = belief.check_masses if validate else belief.validation.as_mass_array
-        values = read(masses, focal_sets)
+        to_array = belief.check_masses if validate else belief.validation.as_mass_array
+        values = to_array(masses, focal_sets)
         if values.ndim != 2 or len(values) == 0:
             raise ValueError(
                 f"masses must have a row for each sample and a column for each set, got shape {values.shape}."
@@ -98,31 +112,33 @@ class CredalPartition:
         self.__dict__.update(masses=values, focal_sets=focal_sets, _index=index, _noun="cluster")
         self.__dict__.update(_problems=(), _is_subset=False)
 
-    def __setattr__(self, name: str, value: Any) -> NoReturn:
-        raise AttributeError(f"a CredalPartition does not change; {name} cannot be set. Make another one.")
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(
+            f"CredalPartition is immutable; {name} cannot be set. Create another partition instead."
+        )
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a CredalPartition does not change; {name} cannot be removed.")
+        raise AttributeError(f"CredalPartition is immutable; {name} cannot be deleted.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Through __init__, so that a copy does not change either.
+        # Copies are created by __init__, so that they are immutable, too.
         state = {name: self.__dict__[name] for name in _INHERITED}
         return type(self), (self.masses, self.focal_sets, self._index, False), state
 
     @cached_property
     def sample_names(self) -> tuple[str, ...] | None:
-        """The names of the samples, or None where they are only numbered."""
-        # Made when they are asked for: of many rows, text takes longer than their masses.
+        """Names of the samples, or None if the samples are only numbered."""
+        # Computed lazily, because the conversion to text may take longer than the computation of the masses.
         return None if self._index is None else tuple(str(name) for name in self._index)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Sentences on what is wrong with the fit that the masses come from; `summary` shows them first."""
+        """Sentences that describe problems of the fit; `summary` lists them first."""
         return self._problems
 
     @property
     def sample_index(self) -> Any:
-        """The index of the frame that the samples came from, or else their names, or None."""
+        """Index of the frame of the samples, or names of the samples, or None."""
         return self._index
 
     # From other kinds of partition
@@ -136,18 +152,18 @@ class CredalPartition:
         cluster_names: Sequence[str] | None = None,
         sample_names: npt.ArrayLike | None = None,
     ) -> CredalPartition:
-        """A credal partition in which every sample is sure.
+        """Create a partition from labels, in which every sample is sure.
 
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
-            The label of each sample, numbers or text. Clusters follow the sorted labels.
+            Label of each sample, a number or text. Clusters are in the order of the sorted labels.
         noise_label : object, default=None
-            The label of samples that belong to no cluster, such as -1 in DBSCAN; they become outliers.
+            Label of samples that belong to no cluster, such as -1 in DBSCAN. They become outliers.
         cluster_names : sequence of str, default=None
             Names of the clusters, in the order of the sorted labels; None means the labels.
         sample_names : sequence of str or pandas.Index, default=None
-            A name for each sample.
+            Names of the samples.
 
         Returns
         -------
@@ -164,16 +180,16 @@ class CredalPartition:
         cluster_names: Sequence[str] | None = None,
         sample_names: npt.ArrayLike | None = None,
     ) -> CredalPartition:
-        """A credal partition from fuzzy memberships or class probabilities.
+        """Create a partition from fuzzy memberships or class probabilities.
 
         Parameters
         ----------
         memberships : array-like of shape (n_samples, n_clusters)
-            Degrees of membership; what a row lacks to one becomes mass on the empty set.
+            Degrees of membership. The difference between 1 and the sum of a row is assigned to the empty set.
         cluster_names : sequence of str, default=None
             Names of the clusters.
         sample_names : sequence of str or pandas.Index, default=None
-            A name for each sample.
+            Names of the samples.
 
         Returns
         -------
@@ -183,6 +199,61 @@ class CredalPartition:
         return cls._of(conversions.fuzzy_masses(memberships, cluster_names), sample_names)
 
     @classmethod
+    def from_hdbscan(cls, clusterer: Any, X: npt.ArrayLike, *, n_neighbors: int = 10) -> CredalPartition:
+        """Create a partition from labels with noise, and classify the noise.
+
+        Noise close to a single cluster belongs to it, noise between clusters is torn between them, and noise far
+        from all clusters has mass on the empty set.
+
+        Parameters
+        ----------
+        clusterer : fitted estimator or array-like of int of shape (n_samples,)
+            HDBSCAN from scikit-learn or hdbscan, or another estimator that has ``labels_`` with noise below 0; or
+            such labels, for example the topics of BERTopic.
+        X : array-like of shape (n_samples, n_features)
+            The training samples, or the embeddings of documents; compared by Euclidean distances.
+        n_neighbors : int, default=10
+            Number of samples of a cluster that each sample is compared with.
+
+        Returns
+        -------
+        CredalPartition
+            Masses on single clusters, in the order of their labels, and on the empty set.
+
+        See Also
+        --------
+        from_hard : All noise has its mass on the empty set.
+
+        Notes
+        -----
+        The mean distance from a sample to its nearest samples of a cluster is divided by the mean distance of
+        these samples to their neighbors. The logarithm of this ratio, divided by its 95 % quantile over the
+        clustered samples, is the outlier scale s of the sample for the cluster. Shares of clusters are
+        proportional to exp(-s). With the scale s of the nearest cluster, the mass of the empty set is (s - 1) / 4,
+        between 0 and 0.95. A clustered sample has the mass in ``probabilities_`` (1 without this attribute) on its
+        label, shares the rest between the clusters, and has no mass on the empty set. Samples with infinite values
+        have all mass on the empty set. For samples with missing values, all clusters are equally likely.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.cluster import HDBSCAN
+        >>> from evlearn import CredalPartition
+        >>> left, right = np.random.default_rng(0).normal(
+        ...     [[[-2, 0]], [[2, 0]]], 0.8, size=(2, 100, 2)
+        ... )
+        >>> X = np.vstack([left, right, [[0, 0], [0, 40]]])
+        >>> clusterer = HDBSCAN(min_cluster_size=20, copy=True).fit(X)
+        >>> partition = CredalPartition.from_hdbscan(clusterer, X)
+        >>> print(*partition.verdict().labels()[-2:])
+        Ω outlier
+        """
+        from evlearn.partition.estimators import with_names_of  # loads scikit-learn
+        from evlearn.partition.noise import degrees_of_membership
+
+        return with_names_of(X, cls.from_fuzzy(degrees_of_membership(clusterer, X, n_neighbors)))
+
+    @classmethod
     def from_possibilistic(
         cls,
         possibilities: npt.ArrayLike,
@@ -190,7 +261,7 @@ class CredalPartition:
         cluster_names: Sequence[str] | None = None,
         sample_names: npt.ArrayLike | None = None,
     ) -> CredalPartition:
-        """A credal partition with these plausibilities, on nested sets.
+        """Create a partition from possibility degrees, with mass on nested sets.
 
         Parameters
         ----------
@@ -199,7 +270,7 @@ class CredalPartition:
         cluster_names : sequence of str, default=None
             Names of the clusters.
         sample_names : sequence of str or pandas.Index, default=None
-            A name for each sample.
+            Names of the samples.
 
         Returns
         -------
@@ -216,16 +287,16 @@ class CredalPartition:
         cluster_names: Sequence[str] | None = None,
         sample_names: npt.ArrayLike | None = None,
     ) -> CredalPartition:
-        """A credal partition that knows for each sample which clusters are possible, and no more.
+        """Create a partition from the set of possible clusters of each sample.
 
         Parameters
         ----------
         candidates : array-like of bool of shape (n_samples, n_clusters)
-            Whether each cluster is possible for each sample; a row without any is an outlier.
+            True for the clusters that are possible for a sample. A row without True is an outlier.
         cluster_names : sequence of str, default=None
             Names of the clusters.
         sample_names : sequence of str or pandas.Index, default=None
-            A name for each sample.
+            Names of the samples.
 
         Returns
         -------
@@ -247,20 +318,20 @@ class CredalPartition:
         *,
         outlier_label: int | None = None,
     ) -> IntArray:
-        """One cluster for each sample.
+        """Return one cluster for each sample.
 
         Parameters
         ----------
         rule : {"plausibility", "belief", "pignistic"}, default="plausibility"
             Choose the cluster with the largest plausibility, degree of belief, or pignistic probability.
         outlier_label : int or None, default=None
-            The label of samples that belong to no cluster, see `outliers`; -1 is what scikit-learn clusterers
-            give to noise. None gives outliers their best cluster too.
+            Label of samples that belong to no cluster, see `outliers`, for example -1 as in scikit-learn. None
+            assigns outliers to their best cluster.
 
         Returns
         -------
         ndarray of int of shape (n_samples,)
-            Cluster numbers from 0; the lowest of equals.
+            Cluster numbers from 0. The smallest number wins a tie.
 
         Examples
         --------
@@ -277,7 +348,7 @@ class CredalPartition:
         return labels
 
     def to_fuzzy(self, rule: Literal["plausibility", "pignistic"] = "plausibility") -> FloatArray:
-        """Degrees of membership that sum to one.
+        """Return degrees of membership that sum to 1.
 
         Parameters
         ----------
@@ -293,12 +364,12 @@ class CredalPartition:
         return _choose(rule, transforms)
 
     def to_possibilistic(self, *, normalize: bool = False) -> FloatArray:
-        """The plausibility of each cluster for each sample.
+        """Return the plausibility of each cluster for each sample.
 
         Parameters
         ----------
         normalize : bool, default=False
-            Whether to divide by what is not on the empty set; where nothing is left, every cluster is possible.
+            Whether to divide by 1 minus the mass of the empty set. If this is 0, all plausibilities are 1.
 
         Returns
         -------
@@ -307,77 +378,58 @@ class CredalPartition:
         """
         plausibilities = belief.contour(self.masses, self.focal_sets)
         if normalize:
-            supported = support(self.masses)
+            supported = total_support(self.masses)
             plausibilities /= np.where(supported > 0, supported, 1)[:, None]
             plausibilities[supported <= 0] = 1
         return plausibilities
 
-    def to_rough(self, rule: Literal["max_mass", "interval_dominance"] = "max_mass") -> BoolArray:
-        """The rough partition of the papers: a set of clusters for each sample. For verdicts see `verdict`.
+    def to_rough(
+        self,
+        rule: Literal["max_mass", "interval_dominance"] = "max_mass",
+        *,
+        kind: Literal["upper", "lower"] = "upper",
+    ) -> BoolArray:
+        """Convert to the rough partition of the papers: a set of clusters for each sample.
+
+        The rule differs from that of `verdict`: with "max_mass", a sample is in a lower approximation if the set
+        with the largest mass is a single cluster, even if this mass is small, while `verdict` requires a belief of
+        `level`.
 
         Parameters
         ----------
         rule : {"max_mass", "interval_dominance"}, default="max_mass"
-            The set with the largest mass, which is empty for outliers; or every cluster that is at least as
-            plausible as the best cluster is certain, which is never empty.
+            Rule for the candidates of a sample: the set with the largest mass, which is empty for outliers; or all
+            clusters with a plausibility of at least the largest belief in a cluster, which is never empty.
+        kind : {"upper", "lower"}, default="upper"
+            "upper": all candidates of each sample, the upper approximations of the clusters; "lower": only samples
+            with a single candidate, the lower approximations.
 
         Returns
         -------
         ndarray of bool of shape (n_samples, n_clusters)
-            Whether the cluster is a candidate.
+            True if the sample is in the approximation of the cluster.
         """
-        return _choose(rule, {"max_mass": self._largest_sets, "interval_dominance": self._undominated})
+        candidates = _choose(
+            rule, {"max_mass": self._largest_sets, "interval_dominance": self._nondominated_clusters}
+        )
+        if kind not in ("upper", "lower"):
+            raise ValueError(f'kind must be "upper" or "lower", got {kind!r}.')
+        is_single = candidates.sum(axis=1, keepdims=True) == 1
+        return candidates if kind == "upper" else np.asarray(candidates & is_single)
 
-    def lower_approximation(self, rule: Literal["max_mass", "interval_dominance"] = "max_mass") -> BoolArray:
-        """Return the samples with a single candidate by the papers' rule, for each cluster.
-
-        This is the lower approximation of the rough partition `to_rough`. The rule is not that of `verdict`: with
-        "max_mass", a sample is in it if the set with the largest mass is a single cluster, however small that mass
-        is, while `verdict` requires a belief of `level`. For the samples that are sure, use ``verdict().sure``.
-
-        Parameters
-        ----------
-        rule : {"max_mass", "interval_dominance"}, default="max_mass"
-            How candidates are chosen, see `to_rough`.
-
-        Returns
-        -------
-        ndarray of bool of shape (n_samples, n_clusters)
-            Whether the sample is in the cluster's lower approximation.
-        """
-        candidates = self.to_rough(rule)
-        return np.asarray(candidates & (candidates.sum(axis=1, keepdims=True) == 1))
-
-    def upper_approximation(self, rule: Literal["max_mass", "interval_dominance"] = "max_mass") -> BoolArray:
-        """Return the samples with each cluster among their candidates by the papers' rule, see `to_rough`.
-
-        For the candidates by the rule of the library, use ``verdict().candidates``.
-
-        Parameters
-        ----------
-        rule : {"max_mass", "interval_dominance"}, default="max_mass"
-            How candidates are chosen, see `to_rough`.
-
-        Returns
-        -------
-        ndarray of bool of shape (n_samples, n_clusters)
-            Whether the sample is in the cluster's upper approximation.
-        """
-        return self.to_rough(rule)
-
-    def _assigned(self) -> IntArray:
-        """For each sample, the position of the set with the largest mass."""
+    def _largest_positions(self) -> IntArray:
+        """Return the position of the set with the largest mass, for each sample."""
         assigned = np.empty(self.n_samples, dtype=np.intp)
         for block in row_blocks(self.n_samples):
             assigned[block] = self.masses[block].argmax(axis=1)
         return assigned
 
     def _largest_sets(self) -> BoolArray:
-        return self.focal_sets.membership[self._assigned()]
+        return self.focal_sets.membership[self._largest_positions()]
 
-    def _undominated(self) -> BoolArray:
+    def _nondominated_clusters(self) -> BoolArray:
         plausibilities = self.to_possibilistic()
-        # A plausibility is a sum that begins with the belief, so it may fall below it by rounding only.
+        # Plausibilities are sums that include the belief, so they are smaller only because of rounding.
         rounding = 8 * np.finfo(plausibilities.dtype).eps
         return np.asarray(plausibilities >= self._beliefs().max(axis=1, keepdims=True) - rounding)
 
@@ -391,25 +443,24 @@ class CredalPartition:
     def _relative_plausibilities(self) -> FloatArray:
         return belief.plausibility_transform(self.masses, self.focal_sets)
 
-    # One verdict on each sample
+    # Verdicts and decisions
 
     def verdict(self, level: float = SURE_LEVEL) -> Verdict:
-        """Which clusters each sample may belong to: sure of one, torn between some, or an outlier.
+        """Return the candidate clusters of each sample: it is sure, torn between clusters, or an outlier.
 
-        This is the one rule of the library: `summary`, `to_frame`, `predict_set`, reports, pictures and the
-        command line follow it.
+        The same rule is used by `summary`, `to_frame`, `predict_set`, reports, plots and the command line.
 
         Parameters
         ----------
         level : float, default=0.6
-            The belief that a sample's candidates must have together, above 0 and at most 1. Belief is the
-            least that the masses support, so 0.6 in one cluster is more than a probability of 0.6. `level_leaving`
-            finds the level that leaves as many samples to a person as you have time for.
+            Belief that the candidates of a sample must have together, above 0 and at most 1. Belief is a lower
+            bound of probability, so a belief of 0.6 is stricter than a probability of 0.6. `find_level` returns
+            the level for a given share of torn samples.
 
         Returns
         -------
         Verdict
-            The candidates of each sample, and whether it is `sure`, `torn` or an `outlier`.
+            Candidates of each sample, with the masks `sure`, `torn` and `outlier`.
 
         Examples
         --------
@@ -427,34 +478,34 @@ class CredalPartition:
         return judge(self.masses, self.focal_sets, level)
 
     def doubt(self) -> FloatArray:
-        """Return one minus the belief in the most plausible cluster, for each sample.
+        """Return 1 minus the belief in the most plausible cluster, for each sample.
 
-        A sample is torn if its doubt is above ``1 - level``, or if two clusters are equally plausible. Mass on the
-        empty set does not count, so that the doubt of an outlier may be 0, and sorting by doubt can put outliers
-        last. For the samples that somebody should look at, use `evlearn.active.review`, which orders them by the
-        risk of an error, or look at `outliers` as well.
+        A sample is torn if its doubt is above ``1 - level``, or if 2 clusters are equally plausible. Mass on the
+        empty set is ignored: an outlier can have doubt 0, and be the last in the order of doubt. To select samples
+        for review, use `evlearn.active.review_queue`, which orders samples by the risk of an error, or combine
+        doubt with `outliers`.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            From 0 (all belief in one cluster) to 1 (none in it, or nothing is known).
+            From 0 (all belief in one cluster) to 1 (no belief in it, or no information).
         """
         return doubts(self.masses, self.focal_sets)
 
-    def level_leaving(self, share: float) -> float:
-        """The level at which about this share of the samples is torn, and left to a person.
+    def find_level(self, torn_share: float) -> float:
+        """Find the level at which about the given share of the samples is torn, for review by a person.
 
         Parameters
         ----------
-        share : float
-            For example 0.05, for one sample in twenty. Outliers do not count.
+        torn_share : float
+            Share of torn samples, for example 0.05. Outliers are not counted.
 
         Returns
         -------
         float
-            For `verdict`, `summary` and the like. Samples in equal doubt are torn together or not at all, so that
-            there may be fewer. There are more only if more have no belief in any single cluster, or two clusters
-            that are equally plausible.
+            Level for `verdict`, `summary` and other methods. The share may be smaller, because samples with equal
+            doubt are either all torn or all sure. It may be larger if more samples have no belief in any single
+            cluster, or 2 equally plausible clusters.
 
         Examples
         --------
@@ -462,19 +513,19 @@ class CredalPartition:
         >>> partition = CredalPartition.from_fuzzy(
         ...     [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]]
         ... )
-        >>> level = partition.level_leaving(0.25)
+        >>> level = partition.find_level(torn_share=0.25)
         >>> partition.verdict(level).torn
         array([False, False, False,  True])
         """
-        return level_for(self.doubt()[~self.outliers()], share)
+        return level_of_share(self.doubt()[~self.outliers()], torn_share)
 
     def outliers(self) -> BoolArray:
-        """The samples that have at least half of their mass on the empty set: they belong to no cluster.
+        """Return True for samples with at least half of their mass on the empty set: they belong to no cluster.
 
         Returns
         -------
         ndarray of bool of shape (n_samples,)
-            Whether the sample is an outlier.
+            True if the sample is an outlier.
         """
         return np.asarray(self.masses[:, 0] >= OUTLIER_MASS)
 
@@ -486,23 +537,23 @@ class CredalPartition:
         criterion: Literal["pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"] = "pignistic",
         rho: float = 0.5,
     ) -> IntArray:
-        """The decision with the smallest expected loss for each sample, where a wrong cluster costs 1.
+        """Return the decision with the smallest expected loss for each sample; a wrong cluster costs 1.
 
         Parameters
         ----------
         rejection_cost : float, default=None
-            The loss of refusing to decide; None does not allow it.
+            Loss of rejecting a sample, without a decision. None means that rejection is not allowed.
         unknown_cost : float, default=None
-            The loss of saying "none of these" of a sample that belongs to one; None does not allow it.
+            Loss of the decision "no cluster" for a sample that belongs to one. None means that it is not allowed.
         criterion : {"pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"}, default="pignistic"
-            How mass on several clusters is weighed, see `evlearn.belief.expected_loss`.
+            Weighting of mass on several clusters, see `evlearn.belief.expected_loss`.
         rho : float, default=0.5
-            The optimism of "hurwicz", between 0 and 1.
+            Optimism index of "hurwicz", between 0 and 1.
 
         Returns
         -------
         ndarray of int of shape (n_samples,)
-            Cluster numbers; -1 where the decision is refused, and -2 for none of the clusters.
+            Cluster numbers; -1 for rejected samples, and -2 for no cluster.
 
         Examples
         --------
@@ -512,48 +563,48 @@ class CredalPartition:
         array([ 0, -1])
         """
         losses = belief.loss_matrix(self.n_clusters, rejection_cost=rejection_cost, unknown_cost=unknown_cost)
-        acts = [REFUSED] * (rejection_cost is not None) + [UNKNOWN] * (unknown_cost is not None)
-        chosen = belief.decide(self.masses, self.focal_sets, losses, criterion=criterion, rho=rho)
-        return np.concatenate([np.arange(self.n_clusters), acts]).astype(np.intp)[chosen]
+        acts = [REJECTED] * (rejection_cost is not None) + [UNKNOWN] * (unknown_cost is not None)
+        positions = belief.decide(self.masses, self.focal_sets, losses, criterion=criterion, rho=rho)
+        return np.concatenate([np.arange(self.n_clusters), acts]).astype(np.intp)[positions]
 
     # Pairs of samples
 
     def relational(self, pairs: npt.ArrayLike | None = None) -> PairMasses:
-        """What is known about pairs of samples: same cluster, different clusters, unknown.
+        """Return the mass functions of pairs of samples: same cluster, different clusters, or unknown.
 
         Parameters
         ----------
         pairs : array-like of int of shape (n_pairs, 2), default=None
-            The pairs; None means all, as square matrices (see `relational_blocks` for many samples).
+            Pairs of samples. None means all pairs, as square matrices (see `relational_blocks` for many samples).
 
         Returns
         -------
         PairMasses
             ``empty``, ``same``, ``different`` and ``unknown``: arrays of shape (n_pairs,) for given pairs, and
-            (n_samples, n_samples) otherwise; then the diagonal compares a sample with an independent twin.
+            (n_samples, n_samples) otherwise. The diagonal compares each sample with an independent copy.
         """
         if pairs is None:
             return masses_of_block(self.masses, self.masses, self.focal_sets)
-        chosen = check_pairs(pairs, self.n_samples)
+        numbers = check_pairs(pairs, self.n_samples)
         blocks = [
-            masses_of_pairs(self.masses[chosen[block, 0]], self.masses[chosen[block, 1]], self.focal_sets)
-            for block in row_blocks(len(chosen))
+            masses_of_pairs(self.masses[numbers[block, 0]], self.masses[numbers[block, 1]], self.focal_sets)
+            for block in row_blocks(len(numbers))
         ]
         parts = zip(*blocks, strict=True) if blocks else [[np.empty(0, self.masses.dtype)]] * 4
         return PairMasses(*(np.concatenate(part) for part in parts))
 
     def relational_blocks(self, block_rows: int | None = None) -> Iterator[tuple[slice, PairMasses]]:
-        """All pairs, some rows of the square matrices at a time.
+        """Yield the mass functions of all pairs, in blocks of rows of the square matrices.
 
         Parameters
         ----------
         block_rows : int, default=None
-            How many rows at a time; None keeps a matrix of a block near 16 MB.
+            Number of rows per block. None means blocks of about 16 MB per matrix.
 
         Yields
         ------
         rows : slice
-            The samples of the rows.
+            Samples of the rows.
         pairs : PairMasses
             Arrays of shape (n_rows, n_samples).
         """
@@ -561,42 +612,45 @@ class CredalPartition:
         for block in row_blocks(self.n_samples, rows):
             yield block, masses_of_block(self.masses[block], self.masses, self.focal_sets)
 
-    # How vague it is, in numbers and words
+    # Nonspecificity and summary
 
-    def nonspecificity(self) -> float:
-        """The average nonspecificity of the samples, divided by its largest possible value.
+    @overload
+    def nonspecificity(self, *, per_sample: Literal[False] = False) -> float: ...
+
+    @overload
+    def nonspecificity(self, *, per_sample: Literal[True]) -> FloatArray: ...
+
+    def nonspecificity(self, *, per_sample: bool = False) -> float | FloatArray:
+        """Compute the nonspecificity of the partition, or of each sample.
+
+        Parameters
+        ----------
+        per_sample : bool, default=False
+            If True, return the nonspecificity of each sample in bits, from 0 to log2 of the number of clusters.
 
         Returns
         -------
-        float
-            From 0 (all mass on single clusters) to 1 (nothing is known).
+        float or ndarray of shape (n_samples,)
+            Mean over the samples, divided by its largest possible value: from 0 (all mass on single clusters) to 1
+            (all mass on the set of all clusters). With `per_sample`, an array.
         """
+        if per_sample:
+            return belief.nonspecificity(self.masses, self.focal_sets)
         if self.n_clusters == 1:
             return 0.0
         total = self.masses.sum(axis=0, dtype=np.float64)
         largest = self.n_samples * np.log2(self.n_clusters)
         return float(belief.nonspecificity(total, self.focal_sets) / largest)
 
-    def nonspecificities(self) -> FloatArray:
-        """The nonspecificity of each sample, in bits.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            From 0 to log2 of the number of clusters.
-        """
-        return belief.nonspecificity(self.masses, self.focal_sets)
-
     def summary(self, level: float = SURE_LEVEL) -> PartitionSummary:
         """Count the samples that are sure, torn between clusters, or outliers.
 
-        The first lines of the text are warnings, if the fit reported problems or one cluster contains nearly all
-        samples.
+        The text starts with warnings if the fit reported problems or one cluster contains nearly all samples.
 
         Parameters
         ----------
         level : float, default=0.6
-            A sample with at least this belief in one cluster is sure, see `verdict`.
+            Belief in one cluster from which a sample is sure, see `verdict`.
 
         Returns
         -------
@@ -606,92 +660,97 @@ class CredalPartition:
         summary = summarize(self.verdict(level), self.focal_sets, self.nonspecificity(), self._noun)
         return replace(summary, fit_problems=self._problems, is_subset=self._is_subset)
 
-    # Other partitions made from this one
+    # Derived partitions
 
     def normalize(self, method: Literal["dempster", "yager"] = "dempster") -> CredalPartition:
-        """The partition without mass on the empty set.
+        """Return a partition without mass on the empty set.
 
         Parameters
         ----------
         method : {"dempster", "yager"}, default="dempster"
-            Share that mass out in proportion, or give it to the set of all clusters, which is added to the focal
-            sets if need be. A sample with all its mass on the empty set may then belong to any cluster.
+            Distribute the mass of the empty set proportionally, or assign it to the set of all clusters, which is
+            added to the focal sets if necessary. If all mass of a sample is on the empty set, both methods assign
+            it to the set of all clusters.
 
         Returns
         -------
         CredalPartition
-            The normalised partition.
+            Normalized partition.
         """
-        needed = method == "yager" or belief.is_contradictory(self.masses).any()
-        focal_sets = self.focal_sets.with_omega() if needed else self.focal_sets
+        needs_omega = method == "yager" or belief.is_kind(self.masses, self.focal_sets, "contradictory").any()
+        focal_sets = self.focal_sets.with_omega() if needs_omega else self.focal_sets
         masses = self.masses
         if focal_sets is not self.focal_sets:
-            masses = belief.expand(masses, self.focal_sets, focal_sets)
-        return self._like(belief.normalize(masses, focal_sets, method), focal_sets, self._index)
+            masses = belief.expand_masses(masses, self.focal_sets, focal_sets)
+        return self._derive(belief.normalize(masses, focal_sets, method), focal_sets, self._index)
 
     def rename(
         self, *, cluster_names: Sequence[str] | None = None, sample_names: npt.ArrayLike | None = None
     ) -> CredalPartition:
-        """The same partition with other names.
+        """Return the partition with other names.
 
         Parameters
         ----------
         cluster_names : sequence of str, default=None
-            A name for each cluster; None keeps what there is.
+            Names of the clusters. None keeps the current names.
         sample_names : sequence of str or pandas.Index, default=None
-            A name for each sample; None keeps what there is.
+            Names of the samples. None keeps the current names.
 
         Returns
         -------
         CredalPartition
-            The renamed partition; the masses are shared.
+            Renamed partition, which shares the masses.
         """
         focal_sets = self.focal_sets if cluster_names is None else self.focal_sets.with_names(cluster_names)
         names = self._index if sample_names is None else sample_names
-        return self._like(self.masses, focal_sets, names)
+        return self._derive(self.masses, focal_sets, names)
 
     def permute_clusters(self, order: npt.ArrayLike) -> CredalPartition:
-        """The same partition with its clusters numbered in another order.
+        """Return the partition with its clusters in another order.
 
         Parameters
         ----------
         order : array-like of int of shape (n_clusters,)
-            ``order[k]`` is the present number of the cluster that becomes number k.
+            ``order[k]`` is the current number of the cluster that becomes number k.
 
         Returns
         -------
         CredalPartition
-            The renumbered partition.
+            Renumbered partition.
         """
         numbers = np.asarray(order)
         if not np.array_equal(np.sort(numbers), np.arange(self.n_clusters)):
-            raise ValueError(f"order must hold each number from 0 to {self.n_clusters - 1} once, got {numbers}.")
+            raise ValueError(
+                f"order must contain each number from 0 to {self.n_clusters - 1} once, got {numbers}."
+            )
         names = None if self.focal_sets.names is None else [self.focal_sets.names[number] for number in numbers]
         sets = self.focal_sets.membership[:, numbers]
-        masses, focal_sets = belief.arrange(self.masses, sets, self.n_clusters if names is None else names)
-        return self._like(masses, focal_sets, self._index)
+        masses, focal_sets = belief.reorder_masses(self.masses, sets, self.n_clusters if names is None else names)
+        return self._derive(masses, focal_sets, self._index)
 
-    def __getitem__(self, objects: Any) -> CredalPartition:
-        if isinstance(objects, tuple):
-            raise IndexError(f"a partition has one index, for its samples, got {len(objects)}: use its masses.")
-        rows = np.atleast_2d(self.masses[objects])
+    def __getitem__(self, samples: Any) -> CredalPartition:
+        if isinstance(samples, tuple):
+            raise IndexError(
+                f"a partition is indexed by samples only, got {len(samples)} indices; index its masses instead."
+            )
+        rows = np.atleast_2d(self.masses[samples])
         if len(rows) == 0:
-            raise IndexError("no sample is chosen; a partition has at least one.")
-        other = self._like(rows, self.focal_sets, self._names_of(objects))
+            raise IndexError("the index selects no sample; a partition needs at least one.")
+        other = self._derive(rows, self.focal_sets, self._names_of(samples))
         other.__dict__["_is_subset"] |= len(rows) != self.n_samples
         return other
 
-    def _like(self, masses: FloatArray, focal_sets: FocalSets, sample_names: Any) -> CredalPartition:
-        """Return another partition, of clusters or classes as this one, with the same problems of the fit."""
+    def _derive(self, masses: FloatArray, focal_sets: FocalSets, sample_names: Any) -> CredalPartition:
+        """Return another partition with the inherited attributes of this one."""
         other = CredalPartition(masses, focal_sets, sample_names, validate=False)
         other.__dict__.update({name: self.__dict__[name] for name in _INHERITED})
         return other
 
-    def _names_of(self, objects: Any) -> Any:
-        if self._index is None or isinstance(objects, slice):
-            return None if self._index is None else self._index[objects]
-        chosen = np.atleast_1d(np.arange(self.n_samples)[objects])
-        return self._index.take(chosen) if _is_index(self._index) else [self._index[k] for k in chosen]
+    def _names_of(self, samples: Any) -> Any:
+        if self._index is None or isinstance(samples, slice):
+            return None if self._index is None else self._index[samples]
+        numbers = np.atleast_1d(np.arange(self.n_samples)[samples])
+        return self._index.take(numbers) if _is_index(self._index) else [self._index[k] for k in numbers]
 
     # Files and frames
 
@@ -701,54 +760,55 @@ class CredalPartition:
         Parameters
         ----------
         path : str or path
-            Ends in ``.npz`` (compact, can be read as a memory map) or ``.json`` (readable by anything).
+            Path with suffix ``.npz`` (compact, can be memory-mapped) or ``.json`` (readable text).
         """
         names = None if self.sample_names is None else list(self.sample_names)
-        storage.write(Path(path), storage.Stored(self.masses, self.focal_sets, names, self._problems))
+        storage.write_file(Path(path), storage.Stored(self.masses, self.focal_sets, names, self._problems))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> CredalPartition:
-        """Read a partition that `save` wrote. Files from strangers are safe to open: nothing in them is run.
+        """Read a partition written by `save`. Files from untrusted sources are safe: they cannot run code.
 
         Parameters
         ----------
         path : str or path
-            The file, ``.npz`` or ``.json``.
+            Path of an ``.npz`` or ``.json`` file.
         mmap : bool, default=False
-            Whether to leave the masses on disk, as a read-only memory map (``.npz`` only).
+            Whether to memory-map the masses, read-only (``.npz`` only).
 
         Returns
         -------
         CredalPartition
-            The partition, checked.
+            Validated partition.
         """
-        stored = storage.read(Path(path), mmap)
+        stored = storage.read_file(Path(path), mmap)
         names = None if stored.sample_names is None else tuple(stored.sample_names)
         try:
             return with_problems(cls(stored.masses, stored.focal_sets, names), stored.problems)
         except ValueError as error:
-            raise ValueError(f"{Path(path).name} does not hold a credal partition: {error}") from error
+            raise ValueError(f"{Path(path).name} does not contain a valid credal partition: {error}") from error
 
     def to_columns(self, level: float = SURE_LEVEL) -> dict[str, Any]:
-        """The partition as named columns, for tables of any kind.
+        """Return the partition as named columns, for any table library.
 
         Parameters
         ----------
         level : float, default=0.6
-            A sample with at least this belief in one cluster is sure, see `verdict`.
+            Belief in one cluster from which a sample is sure, see `verdict`.
 
         Returns
         -------
         dict from str to ndarray
-            ``cluster`` is the most plausible cluster, ``assignment`` the clusters that the sample may belong to
-            (``outlier`` if there are none), ``doubt`` the doubt between clusters, see `doubt`, and
-            ``outlier_score`` the mass on the empty set: from 0.5 on, the sample is an outlier. The masses of all
-            focal sets follow.
+            ``cluster`` (the most plausible cluster), ``assignment`` (the candidate clusters, or ``outlier``),
+            ``doubt`` (see `doubt`), ``outlier_score`` (the mass of the empty set; outliers have at least 0.5), and
+            the masses of all focal sets.
         """
         clusters = self.to_hard()
-        named = np.array(self.focal_sets.names, dtype=object)[clusters] if self.focal_sets.names else clusters
+        cluster_names = (
+            np.array(self.focal_sets.names, dtype=object)[clusters] if self.focal_sets.names else clusters
+        )
         assignment = self.verdict(level).labels(self.focal_sets.names)
-        columns: dict[str, Any] = {"cluster": named, "assignment": assignment, "doubt": self.doubt()}
+        columns: dict[str, Any] = {"cluster": cluster_names, "assignment": assignment, "doubt": self.doubt()}
         columns["outlier_score"] = self.masses[:, 0]
         return columns | {name: self.masses[:, k] for k, name in enumerate(self.focal_sets.labels)}
 
@@ -758,17 +818,16 @@ class CredalPartition:
         Parameters
         ----------
         library : {"pandas", "polars"}, default="pandas"
-            Which kind of frame; the library must be installed.
+            Library of the frame; it must be installed.
         level : float, default=0.6
-            A sample with at least this belief in one cluster is sure, see `verdict`.
+            Belief in one cluster from which a sample is sure, see `verdict`.
 
         Returns
         -------
         pandas.DataFrame or polars.DataFrame
-            A row for each sample, with the columns of `to_columns`. In pandas it has the index of the frame that
-            the samples came from, whatever its kind, so that ``df["cluster"] = partition.to_frame()["cluster"]``
-            puts every cluster where it belongs; or else the names of the samples as its index. In polars names
-            are a first column ``sample``.
+            One row per sample, with the columns of `to_columns`. A pandas frame has the index of the frame of the
+            samples, so that ``df["cluster"] = partition.to_frame()["cluster"]`` is aligned; or else the sample
+            names as its index. A polars frame has the sample names in the first column, ``sample``.
         """
         if library not in ("pandas", "polars"):
             raise ValueError(f"library must be 'pandas' or 'polars', got {library!r}.")
@@ -788,17 +847,17 @@ class CredalPartition:
 
     @property
     def n_samples(self) -> int:
-        """The number of samples."""
+        """Number of samples."""
         return int(self.masses.shape[0])
 
     @property
     def n_clusters(self) -> int:
-        """The number of clusters."""
+        """Number of clusters."""
         return self.focal_sets.frame_size
 
     @property
     def cluster_names(self) -> tuple[str, ...]:
-        """The names of the clusters, or their numbers as text."""
+        """Names of the clusters, or their numbers as text."""
         return self.focal_sets.frame
 
     def __len__(self) -> int:
@@ -809,14 +868,15 @@ class CredalPartition:
             return NotImplemented
         if self.focal_sets != other.focal_sets or not np.array_equal(self.masses, other.masses):
             return False
-        return _same_index(self._index, other._index) or self.sample_names == other.sample_names
+        return _is_same_index(self._index, other._index) or self.sample_names == other.sample_names
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return (
-            f"CredalPartition({counted(self.n_samples, 'sample')}, {counted(self.n_clusters, self._noun)}, "
-            f"{counted(len(self.focal_sets), 'focal set')}, {self.masses.dtype})"
+            f"CredalPartition({format_count(self.n_samples, 'sample')}, "
+            f"{format_count(self.n_clusters, self._noun)}, "
+            f"{format_count(len(self.focal_sets), 'focal set')}, {self.masses.dtype})"
         )
 
     def _repr_html_(self) -> str:
@@ -824,20 +884,20 @@ class CredalPartition:
 
 
 def _read_names(names: Any) -> Any:
-    """The index of a frame as it is, anything else as text; None where samples are only numbered."""
+    """Return the index of a frame unchanged, other names as text, and None unchanged."""
     if names is None or _is_index(names):
         return names
     return tuple(str(name) for name in names)
 
 
 def _is_index(names: Any) -> bool:
-    # Known by what it can do, so that pandas is not needed.
+    # Duck typing avoids the import of pandas.
     return hasattr(names, "get_indexer")
 
 
-def _same_index(one: Any, other: Any) -> bool:
-    """Whether two are the same at a glance; if not, their names may still be."""
-    return one is other or (_is_index(one) and _is_index(other) and bool(one.equals(other)))
+def _is_same_index(index: Any, other: Any) -> bool:
+    """Return True if 2 indices are equal by a cheap test; if not, their names may still be equal."""
+    return index is other or (_is_index(index) and _is_index(other) and bool(index.equals(other)))
 
 
 def _choose(rule: str, options: dict[str, Callable[[], _Result]]) -> _Result:
@@ -847,14 +907,14 @@ def _choose(rule: str, options: dict[str, Callable[[], _Result]]) -> _Result:
 
 
 def of_classes(partition: CredalPartition) -> CredalPartition:
-    """The same, whose text speaks of classes, as classifiers do."""
+    """Return the partition with the noun "class" in its text, for classifiers."""
     other = partition[:]
     other.__dict__["_noun"] = "class"
     return other
 
 
 def with_problems(partition: CredalPartition, problems: tuple[str, ...]) -> CredalPartition:
-    """Return the same partition with these sentences on the fit, instead of its own."""
+    """Return the partition with other problems of the fit."""
     if partition.problems == problems:
         return partition
     other = partition[:]

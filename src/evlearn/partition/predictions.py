@@ -1,39 +1,45 @@
-"""What fitted estimators say of samples, also at the end of a pipeline, which hides all but labels."""
+"""Masses, sets and decisions from fitted estimators and pipelines."""
 
+from inspect import signature
 from typing import Any, Literal
 
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from evlearn.partition.credal_partition import CredalPartition
-from evlearn.partition.decisions import called_by_class
-from evlearn.partition.estimators import predicted_partition, reached, split_pipeline, with_names_of
+from evlearn.partition.decisions import decisions_as_classes
+from evlearn.partition.estimators import (
+    predicted_partition,
+    split_pipeline,
+    transform_through_pipeline,
+    with_names_of,
+)
 from evlearn.utils.typing import BoolArray, EstimatorLike
 
 
 def predict_mass(estimator: EstimatorLike, X: ArrayLike) -> CredalPartition:
-    """The mass functions of samples, from an estimator or from a pipeline that ends in one.
+    """Predict the mass functions of samples, with an estimator or a pipeline that ends in one.
 
-    A scikit-learn pipeline hides ``predict_mass`` of its last step. This function lets the other steps
-    transform the samples first.
+    A scikit-learn pipeline does not expose ``predict_mass`` of its last step. This function applies the other
+    steps to the samples first.
 
     Parameters
     ----------
     estimator : object
-        A fitted evlearn estimator, a pipeline that ends in one, or a fitted search such as ``GridSearchCV``
-        over one of these. Probabilities of scikit-learn's estimators are masses on single clusters or classes.
+        Fitted evlearn estimator, pipeline that ends in one, or fitted search over one of these, such as
+        ``GridSearchCV``. Probabilities of scikit-learn's estimators become masses on single clusters or classes.
     X : array-like
-        The samples, as the first step expects them: also a frame with text and gaps.
+        Samples in the form that the first step expects, for example a frame with text and missing values.
 
     Returns
     -------
     CredalPartition
-        A mass function for each sample, with the index of a pandas frame.
+        One mass function per sample, with the index of X if it is a pandas frame.
 
     See Also
     --------
-    predict_set : The clusters or classes that each sample may belong to.
-    decide : Decisions, with the choice to refuse.
+    predict_set : Candidate clusters or classes of each sample.
+    decide : Decisions with a reject option.
     evlearn.model_selection.cross_val_mass : Masses of samples that the estimator was not fitted to.
 
     Examples
@@ -52,33 +58,35 @@ def predict_mass(estimator: EstimatorLike, X: ArrayLike) -> CredalPartition:
 
 
 def predict_set(estimator: EstimatorLike, X: ArrayLike, *, level: float | None = None) -> BoolArray:
-    """The clusters or classes that each sample may belong to, from an estimator or a pipeline that ends in one.
+    """Predict the set of clusters or classes that each sample may belong to, with an estimator or a pipeline.
 
     Parameters
     ----------
     estimator : object
-        A fitted estimator, a pipeline or a search, as for `predict_mass`.
+        Fitted estimator, pipeline or search, as for `predict_mass`.
     X : array-like
-        The samples, as the first step expects them.
+        Samples in the form that the first step expects.
     level : float or None, default=None
-        The belief that the candidates of a sample must have together; the coverage for `ConformalClusterer`. None
-        is the default of the estimator.
+        Minimum belief of the candidates of a sample; for `ConformalClusterer`, the confidence level. None means
+        the default of the estimator.
 
     Returns
     -------
     ndarray of bool of shape (n_samples, n_clusters)
-        Whether the cluster is a candidate: one for sure samples, several for torn ones, none for outliers.
+        True if the cluster is a candidate: one for sure samples, several for torn ones, none for outliers.
 
     See Also
     --------
-    predict_mass : All that is known, with an example.
+    predict_mass : Mass functions of the samples, with an example.
     """
     options = {} if level is None else {"level": level}
-    last, seen = reached(estimator, X)
+    last, features = transform_through_pipeline(estimator, X)
     if hasattr(last, "predict_set"):
-        found: BoolArray = last.predict_set(seen, **options)
-        return found
-    return predicted_partition(last, seen).verdict(**options).candidates
+        if level is not None and "confidence_level" in signature(last.predict_set).parameters:
+            options = {"confidence_level": level}
+        candidates: BoolArray = last.predict_set(features, **options)
+        return candidates
+    return predicted_partition(last, features).verdict(**options).candidates
 
 
 def decide(
@@ -92,37 +100,37 @@ def decide(
     rejected_label: object = "refused",
     unknown_label: object = "unknown",
 ) -> npt.NDArray[Any]:
-    """The decision with the smallest expected loss for each sample, from an estimator or a pipeline.
+    """Return the decision with the smallest expected loss for each sample, with an estimator or a pipeline.
 
     Parameters
     ----------
     estimator : object
-        A fitted estimator, a pipeline or a search, as for `predict_mass`.
+        Fitted estimator, pipeline or search, as for `predict_mass`.
     X : array-like
-        The samples, as the first step expects them.
+        Samples in the form that the first step expects.
     rejection_cost : float, default=None
-        The loss of refusing to decide; None does not allow it.
+        Loss of rejecting a sample, without a decision. None means that rejection is not allowed.
     unknown_cost : float, default=None
-        The loss of saying "none of the known ones" of a sample of a known class; None does not allow it.
+        Loss of the decision "unknown" for a sample of a known class. None means that it is not allowed.
     criterion : {"pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"}, default="pignistic"
-        How mass on several classes is weighed, see `evlearn.belief.expected_loss`.
+        Weighting of mass on several classes, see `evlearn.belief.expected_loss`.
     rho : float, default=0.5
-        The optimism of "hurwicz", between 0 and 1.
+        Optimism index of "hurwicz", between 0 and 1.
     rejected_label : object, default="refused"
-        What a classifier answers where it refuses. No class may be called so.
+        Label of rejected samples, for a classifier. It must differ from all classes.
     unknown_label : object, default="unknown"
-        What a classifier answers for a class that is not among the known ones. No class may be called so.
+        Label of samples of an unknown class, for a classifier. It must differ from all classes.
 
     Returns
     -------
     ndarray of shape (n_samples,)
-        Of a classifier, classes as they were called in the labels, `rejected_label` and `unknown_label`; an array
-        of objects, if these are of different types. Of a clusterer, numbers of clusters, -1 where the decision is
-        refused, and -2 for none of the known ones.
+        For a classifier, classes, `rejected_label` and `unknown_label`; an array of dtype object if their types
+        differ. For a clusterer, cluster numbers, -1 for rejected samples, and -2 for samples of an unknown
+        cluster.
 
     See Also
     --------
-    CredalPartition.decide : The same for masses that are there already.
+    CredalPartition.decide : Decisions from the masses of a partition.
     """
     positions = predict_mass(estimator, X).decide(
         rejection_cost=rejection_cost, unknown_cost=unknown_cost, criterion=criterion, rho=rho
@@ -130,9 +138,9 @@ def decide(
     classes = getattr(split_pipeline(estimator)[1], "classes_", None)
     if classes is None:
         return positions
-    refused = [] if rejection_cost is None else [rejected_label]
-    unknown = [] if unknown_cost is None else [unknown_label]
-    return called_by_class(positions, classes, refused=refused, unknown=unknown)
+    rejected_labels = [] if rejection_cost is None else [rejected_label]
+    unknown_labels = [] if unknown_cost is None else [unknown_label]
+    return decisions_as_classes(positions, classes, rejected_labels=rejected_labels, unknown_labels=unknown_labels)
 
 
 __all__ = ["decide", "predict_mass", "predict_set"]

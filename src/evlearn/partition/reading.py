@@ -1,4 +1,4 @@
-"""Partitions of any kind, read as credal ones: labels, probabilities, or mass functions."""
+"""Conversion of labels, probabilities and mass functions to credal partitions."""
 
 from typing import Any
 
@@ -10,24 +10,24 @@ from evlearn.partition.credal_partition import CredalPartition
 
 
 def as_credal(partition: CredalPartition | ArrayLike, name: str = "partition") -> CredalPartition:
-    """The credal partition that labels or probabilities stand for.
+    """Convert labels or probabilities to a credal partition.
 
     Parameters
     ----------
     partition : CredalPartition or array-like
-        A credal partition, which is returned; labels of shape (n_samples,), where -1 beside 0 means noise, as
-        scikit-learn's clusterers write it; or probabilities of shape (n_samples, n_clusters).
+        Credal partition, which is returned; labels of shape (n_samples,), where -1 means noise if 0 occurs too, as
+        in scikit-learn's clusterers; or probabilities of shape (n_samples, n_clusters).
     name : str, default="partition"
-        What to call it in an error.
+        Name of the argument in error messages.
 
     Returns
     -------
     CredalPartition
-        The partition.
+        Credal partition.
 
     Examples
     --------
-    >>> from evlearn.partition import as_credal
+    >>> from evlearn.partition.reading import as_credal
     >>> as_credal([0, 0, 1, -1]).outliers()
     array([False, False, False,  True])
     """
@@ -45,8 +45,5 @@ def as_credal(partition: CredalPartition | ArrayLike, name: str = "partition") -
 
 
 def _marks_noise(labels: npt.NDArray[Any]) -> bool:
-    """Whether -1 stands for noise: beside 0, 1, ... it does, and in the classes -1 and 1 it does not."""
+    """Return True if -1 means noise: if 0 occurs too, unlike in the classes -1 and 1."""
     return bool(np.issubdtype(labels.dtype, np.integer) and (labels == -1).any() and (labels == 0).any())
-
-
-__all__ = ["as_credal"]

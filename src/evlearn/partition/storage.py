@@ -1,9 +1,9 @@
-"""Credal partitions in files, without pickle: JSON for people, npz for size.
+"""Files of credal partitions, without pickle: readable JSON and compact npz.
 
 An ``.npz`` file is an archive of three arrays (`evlearn.utils.archives`): ``header`` (JSON as bytes),
 ``membership`` (the focal sets) and ``masses``, which can be read in place as a memory map.
 
-Reading trusts nothing: names, types, shapes and sizes are checked before memory is taken, then the values.
+Files are not trusted: names, types, shapes and sizes are checked before memory is allocated, then the values.
 """
 
 import json
@@ -18,11 +18,11 @@ import numpy.typing as npt
 from evlearn.belief import FocalSets
 from evlearn.utils.archives import header_array, read_archive, write_archive
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.files import replacing
+from evlearn.utils.files import atomic_write
 from evlearn.utils.stored_values import (
     check_keys,
     check_names,
-    explaining,
+    describe_errors,
     read_json,
     sentences,
     shortened,
@@ -32,26 +32,26 @@ from evlearn.utils.typing import FloatArray
 
 SCHEMA = "evlearn.CredalPartition"
 VERSION = 1
-_PROBLEMS = "problems"  # is absent unless there are some
+_PROBLEMS = "problems"  # this key is absent if there are no problems
 _HEADER = ("schema", "version", "dtype", "frame_size", "cluster_names", "object_names")
-# What a few characters may ask for: clusters that no set names, and entries of the membership table.
+# Maximum numbers of clusters and of entries of the membership table that a small file may request.
 _CLUSTERS = 10_000
 _ENTRIES = 1 << 25
 
 
 class Stored(NamedTuple):
-    """What a file holds.
+    """Contents of a file.
 
     Attributes
     ----------
     masses : ndarray
-        The masses, possibly a memory map.
+        Masses, possibly a memory map.
     focal_sets : FocalSets
-        The focal sets, with the names of the clusters.
+        Focal sets, with the names of the clusters.
     sample_names : list of str or None
-        The names of the samples.
+        Names of the samples.
     problems : tuple of str, default=()
-        Sentences on what is wrong with the fit.
+        Sentences that describe problems of the fit.
     """
 
     masses: FloatArray
@@ -60,15 +60,15 @@ class Stored(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-def write(path: Path, stored: Stored) -> None:
-    """Write a file, JSON or npz by its suffix; an existing file is replaced only once the new one is whole."""
+def write_file(path: Path, stored: Stored) -> None:
+    """Write a JSON or npz file, depending on its suffix. An existing file is replaced atomically."""
     writer = {".json": _write_json, ".npz": _write_npz}[_format(path)]
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         writer(file, stored)
 
 
-def read(path: Path, mmap: bool) -> Stored:
-    """Read a file that `write` made."""
+def read_file(path: Path, mmap: bool) -> Stored:
+    """Read a file written by `write_file`."""
     if _format(path) == ".npz":
         return _read_npz(path, mmap)
     if mmap:
@@ -76,30 +76,33 @@ def read(path: Path, mmap: bool) -> Stored:
     return _read_json(path)
 
 
-def read_focal_sets(sets: Any, frame: Any, *, brought: int = 0) -> FocalSets:
-    """Focal sets from what JSON holds of them, without trust."""
+def read_focal_sets(sets: Any, frame: Any, *, n_values: int = 0) -> FocalSets:
+    """Convert JSON to focal sets, and raise a ValueError if it is invalid.
+
+    `n_values` is the number of other values in the file.
+    """
     size = frame if isinstance(frame, int) else len(frame)
     if isinstance(frame, bool) or size < 1:
         raise ValueError(f"the number of clusters is {shortened(frame)}")
     if not isinstance(sets, list) or not sets or set(map(type, sets)) != {list}:
         raise ValueError(f"focal_sets must be a list of lists, got {shortened(sets)}")
-    lengths = [len(one) for one in sets]
+    lengths = [len(members) for members in sets]
     elements = list(chain.from_iterable(sets))
     if not set(map(type, elements)) <= {int}:
-        raise ValueError("focal_sets must hold numbers of clusters")
-    check_size(size, len(sets), brought=brought + len(elements))
+        raise ValueError("focal_sets must contain cluster numbers")
+    check_size(size, len(sets), n_values=n_values + len(elements))
     if elements and not 0 <= min(elements) <= max(elements) < size:
         raise ValueError(f"focal_sets has an element outside the frame of {size} clusters")
     membership = np.zeros((len(sets), size), dtype=bool)
     membership[np.repeat(np.arange(len(sets)), lengths), elements] = True
-    if any(sorted(set(one)) != one for one in sets):
-        raise ValueError("a set of focal_sets is not in order, or names a cluster twice")
+    if any(sorted(set(members)) != members for members in sets):
+        raise ValueError("a set in focal_sets is not sorted, or contains a cluster twice")
     return _ordered(membership, frame)
 
 
-def check_size(n_clusters: int, n_sets: int, *, brought: int) -> None:
-    """Raise if a family of focal sets takes much more memory than what a file brings."""
-    if n_clusters > max(_CLUSTERS, brought) or n_sets * n_clusters > max(_ENTRIES, 10 * brought):
+def check_size(n_clusters: int, n_sets: int, *, n_values: int) -> None:
+    """Raise a ValueError if a table of focal sets is much larger than the file, which has `n_values` values."""
+    if n_clusters > max(_CLUSTERS, n_values) or n_sets * n_clusters > max(_ENTRIES, 10 * n_values):
         raise ValueError(
             f"a table of {n_sets} focal sets by {shortened(n_clusters)} clusters is too large for such a file"
         )
@@ -110,7 +113,7 @@ def _ordered(membership: npt.NDArray[Any], frame: Any) -> FocalSets:
     if len(focal_sets) != len(membership) or any(
         not np.array_equal(focal_sets.membership[rows], membership[rows]) for rows in row_blocks(len(membership))
     ):
-        raise ValueError("focal_sets is not in order, or lists a set twice")
+        raise ValueError("focal_sets is not sorted, or contains a set twice")
     return focal_sets
 
 
@@ -136,9 +139,9 @@ def _header(stored: Stored) -> dict[str, Any]:
 
 def _write_json(file: IO[bytes], stored: Stored) -> None:
     document, sets = _header(stored), stored.focal_sets
-    check_size(sets.frame_size, len(sets), brought=stored.masses.size + int(sets.sizes.sum()))
-    document["focal_sets"] = [list(one) for one in sets]
-    # float() of a single precision number and back is exact.
+    check_size(sets.frame_size, len(sets), n_values=stored.masses.size + int(sets.sizes.sum()))
+    document["focal_sets"] = [list(members) for members in sets]
+    # The conversion of float32 to float and back is exact.
     document["masses"] = stored.masses.tolist()
     file.write(json.dumps(document, ensure_ascii=False, allow_nan=False).encode())
 
@@ -158,8 +161,8 @@ def _read_json(path: Path) -> Stored:
         if not isinstance(sets, list):
             raise ValueError(f"focal_sets must be a list, got {shortened(sets)}")
         masses = table_of("masses", document["masses"], len(sets))
-        focal_sets = read_focal_sets(sets, frame, brought=masses.size)
-        with np.errstate(over="ignore"):  # becomes infinite, and is no mass
+        focal_sets = read_focal_sets(sets, frame, n_values=masses.size)
+        with np.errstate(over="ignore"):  # an overflow gives an infinite mass, which is invalid
             return Stored(masses.astype(dtype), focal_sets, header["object_names"], _problems(header))
 
 
@@ -169,14 +172,14 @@ def _read_npz(path: Path, mmap: bool) -> Stored:
             file,
             ("|u1", "<f4", "<f8"),
             names=("header", "membership", "masses"),
-            mapped="masses" if mmap else None,
+            memory_map="masses" if mmap else None,
         )
         membership, masses = arrays["membership"], arrays["masses"]
         for name, kind, ndim in (("header", "u", 1), ("membership", "u", 2), ("masses", "f", 2)):
             if arrays[name].dtype.kind != kind or arrays[name].ndim != ndim:
                 raise ValueError(f"{name} has an unexpected type")
         header = _check_header(read_json(arrays["header"].tobytes()))
-        check_size(header["frame_size"], len(membership), brought=membership.size)
+        check_size(header["frame_size"], len(membership), n_values=membership.size)
         focal_sets = _ordered(membership, header["cluster_names"] or header["frame_size"])
         if masses.shape[1] != len(focal_sets):
             raise ValueError(f"masses of shape {masses.shape} do not fit {len(focal_sets)} focal sets")
@@ -184,12 +187,12 @@ def _read_npz(path: Path, mmap: bool) -> Stored:
 
 
 def _explaining(path: Path) -> AbstractContextManager[None]:
-    return explaining(path.name, "a credal partition", "Write such files with CredalPartition.save.")
+    return describe_errors(path.name, "a credal partition", "Write such files with CredalPartition.save.")
 
 
 def _check_header(header: Any, *others: str) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("schema") != SCHEMA:
-        raise ValueError(f"it does not carry the schema {SCHEMA}")
+        raise ValueError(f"its schema is not {SCHEMA}")
     if header.get("version") != VERSION:
         raise ValueError(
             f"it has schema version {shortened(header.get('version'))} and this release of evlearn reads "
@@ -199,7 +202,7 @@ def _check_header(header: Any, *others: str) -> dict[str, Any]:
     sentences(_PROBLEMS, header.get(_PROBLEMS, []))
     size = header["frame_size"]
     if type(size) is not int or size < 1:
-        raise ValueError(f"frame_size must be a positive number, got {shortened(size)}")
+        raise ValueError(f"frame_size must be a positive whole number, got {shortened(size)}")
     for key in ("cluster_names", "object_names"):
         if header[key] is not None:
             check_names(key, header[key])
@@ -214,5 +217,5 @@ def _problems(header: dict[str, Any]) -> tuple[str, ...]:
 
 def _check_dtype(name: Any) -> "np.dtype[np.float32] | np.dtype[np.float64]":
     if name not in ("float32", "float64"):
-        raise ValueError(f"dtype is {shortened(name)} and not float32 or float64")
+        raise ValueError(f"dtype is {shortened(name)}, but must be float32 or float64")
     return np.dtype(np.float32) if name == "float32" else np.dtype(np.float64)

@@ -1,4 +1,4 @@
-"""A credal partition in a few words, for reading."""
+"""Text summary of a credal partition."""
 
 import html
 from collections import Counter
@@ -9,16 +9,16 @@ from typing import Literal
 import numpy as np
 
 from evlearn.belief import FocalSets
-from evlearn.belief.notation import FRAME_LABEL, label, written
-from evlearn.partition.verdict import Verdict, distinct
+from evlearn.belief.notation import FRAME_LABEL, format_name, format_set
+from evlearn.partition.verdict import Verdict, distinct_sets
 from evlearn.utils.typing import IntArray
 
-_MOST_GROUPS = 8
-#: A cluster with a larger share of the samples, outliers not counted, contains nearly all of them.
+_MAX_GROUPS = 8
+#: Share of the samples, without outliers, above which a cluster contains nearly all of them.
 NEARLY_ALL = 0.95
-#: With fewer samples for each cluster on average, sizes of clusters say little.
-_FEWEST_EACH = 10
-#: What to do if one cluster contains nearly all samples.
+#: Minimum mean number of samples per cluster for a warning about cluster sizes.
+_MIN_MEAN_SIZE = 10
+#: Advice if one cluster contains nearly all samples.
 ADVICE_ON_SIZES = (
     "If this is unexpected, check the data for wrong or extreme values: correct or remove them, or take "
     "logarithms of skewed features, and fit again."
@@ -27,32 +27,32 @@ ADVICE_ON_SIZES = (
 
 @dataclass(frozen=True)
 class PartitionSummary:
-    """Numbers of samples that are sure, torn between clusters, or outliers. Summaries of parts add up.
+    """Numbers of samples that are sure, torn between clusters, or outliers. Summaries of parts can be added.
 
     The counts are those of `CredalPartition.verdict`. The text begins with a warning for each of the `problems`.
 
     Attributes
     ----------
     n_samples : int
-        The number of samples.
+        Number of samples.
     n_clusters : int
-        The number of clusters.
+        Number of clusters.
     sure : dict from str to int
-        For each cluster, how many samples are sure to belong to it.
+        Number of samples that are sure to belong to each cluster.
     torn : dict from str to int
-        For each set of clusters, how many samples are torn between them; the most frequent first.
+        Number of samples that are torn between the clusters of each set; the most frequent sets first.
     n_outliers : int
-        How many samples belong to no cluster.
+        Number of samples that belong to no cluster.
     nonspecificity : float
-        From 0 (all mass on single clusters) to 1 (nothing is known).
+        From 0 (all mass on single clusters) to 1 (all mass on the set of all clusters).
     level : float
-        A sample with at least this belief in one cluster is sure.
+        Belief in one cluster from which a sample is sure.
     noun : {"cluster", "class"}, default="cluster"
-        What the text calls them; classifiers say "class".
+        Noun in the text; "class" for classifiers.
     fit_problems : tuple of str, default=()
-        Sentences on what is wrong with the fit, see `CredalPartition.problems`.
+        Sentences that describe problems of the fit, see `CredalPartition.problems`.
     is_subset : bool, default=False
-        True if the samples were selected from a larger partition, so that the sizes of clusters mean nothing.
+        True if the samples were selected from a larger partition. Cluster sizes are then not checked.
     """
 
     n_samples: int
@@ -68,7 +68,7 @@ class PartitionSummary:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Sentences on what may be wrong: one cluster contains nearly all samples, and the problems of the fit."""
+        """Sentences that describe problems: one cluster contains nearly all samples, or problems of the fit."""
         if self.is_subset or self.noun == "class":
             return self.fit_problems
         sizes, n_inside = list(self.sure.values()), self.n_samples - self.n_outliers
@@ -77,25 +77,27 @@ class PartitionSummary:
             return self.fit_problems
         share = f"{sizes[largest]:,} of {n_inside:,} samples ({_large_share(sizes[largest] / n_inside)})"
         outliers = ", not counting outliers" if self.n_outliers else ""
-        name = written(list(self.sure)[largest])
+        name = format_name(list(self.sure)[largest])
         fact = f"Cluster {name} contains {share}{outliers}."
         return (f"{fact} {ADVICE_ON_SIZES}", *self.fit_problems)
 
     @property
     def n_sure(self) -> int:
-        """How many samples are sure."""
+        """Number of sure samples."""
         return sum(self.sure.values())
 
     @property
     def n_torn(self) -> int:
-        """How many samples are torn between clusters."""
+        """Number of samples that are torn between clusters."""
         return sum(self.torn.values())
 
     def __add__(self, other: "PartitionSummary") -> "PartitionSummary":
         if self.sure.keys() != other.sure.keys():
-            raise ValueError("summaries add up if they are about the same clusters.")
+            raise ValueError("summaries can be added only if they have the same clusters.")
         if self.level != other.level:
-            raise ValueError(f"summaries add up if they have the same level, not {self.level} and {other.level}.")
+            raise ValueError(
+                f"summaries can be added only if they have the same level, got {self.level} and {other.level}."
+            )
         torn = Counter(self.torn) + Counter(other.torn)
         n_samples = self.n_samples + other.n_samples
         vague = self.n_samples * self.nonspecificity + other.n_samples * other.nonspecificity
@@ -113,11 +115,11 @@ class PartitionSummary:
         )
 
     def _size(self) -> str:
-        return f"{counted(self.n_samples, 'sample')}, {counted(self.n_clusters, self.noun)}"
+        return f"{format_count(self.n_samples, 'sample')}, {format_count(self.n_clusters, self.noun)}"
 
     def _rows(self) -> list[tuple[str, int, str]]:
         return [
-            ("sure", self.n_sure, _listing({f"{written(name)}:": count for name, count in self.sure.items()})),
+            ("sure", self.n_sure, _listing({f"{format_name(name)}:": count for name, count in self.sure.items()})),
             ("torn", self.n_torn, _listing({f"{self._set(name)}:": count for name, count in self.torn.items()})),
             ("outliers", self.n_outliers, ""),
         ]
@@ -126,7 +128,7 @@ class PartitionSummary:
         return f"{label} (any {self.noun})" if label == FRAME_LABEL else label
 
     def _rule(self) -> str:
-        return f"sure: a belief of {level_text(self.level)} or more in one {self.noun}"
+        return f"sure: a belief of {format_level(self.level)} or more in one {self.noun}"
 
     def __str__(self) -> str:
         lines = [*(f"Warning: {problem}" for problem in self.problems), self._size()]
@@ -151,7 +153,7 @@ class PartitionSummary:
                 for cell in (name, f"{count} ({percent:.1f}&nbsp;%)", html.escape(detail))
             )
             rows.append(f'<tr>{cells}<td style="width:10em">{bar}</td></tr>')
-        problems = "".join(f"<p><strong>Warning:</strong> {html.escape(one)}</p>" for one in self.problems)
+        problems = "".join(f"<p><strong>Warning:</strong> {html.escape(problem)}</p>" for problem in self.problems)
         return f"<div>{problems}<strong>{self._size()}</strong><table>{''.join(rows)}</table>{self._rule()}</div>"
 
 
@@ -161,14 +163,14 @@ def summarize(
     """Count the samples by their candidates."""
     candidates = verdict.candidates
     sure = candidates[verdict.sure].sum(axis=0)
-    several, places = distinct(candidates[verdict.torn])
-    counts = np.bincount(places, minlength=len(several))
+    sets, places = distinct_sets(candidates[verdict.torn])
+    counts = np.bincount(places, minlength=len(sets))
     by_count = np.argsort(-counts, kind="stable")
     return PartitionSummary(
         n_samples=len(candidates),
         n_clusters=focal_sets.frame_size,
         sure={name: int(count) for name, count in zip(focal_sets.frame, sure, strict=True)},
-        torn={label(several[k], focal_sets.names): int(counts[k]) for k in by_count},
+        torn={format_set(sets[k], focal_sets.names): int(counts[k]) for k in by_count},
         n_outliers=int(verdict.outlier.sum()),
         nonspecificity=nonspecificity,
         level=verdict.level,
@@ -179,9 +181,9 @@ def summarize(
 def dominant_cluster(sizes: Sequence[int] | IntArray, n_samples: int) -> int | None:
     """Return the number of the cluster that contains nearly all samples, or None.
 
-    With a single cluster, or fewer than 10 samples for each cluster on average, there is none.
+    Return None also for a single cluster, and for fewer than 10 samples per cluster on average.
     """
-    if len(sizes) < 2 or n_samples < _FEWEST_EACH * len(sizes):
+    if len(sizes) < 2 or n_samples < _MIN_MEAN_SIZE * len(sizes):
         return None
     largest = int(np.argmax(sizes))
     return largest if sizes[largest] > NEARLY_ALL * n_samples else None
@@ -192,17 +194,17 @@ def _large_share(share: float) -> str:
     return "100 %" if share == 1 else f"{min(100 * share, 99.9):.1f} %" if share <= 0.9995 else "more than 99.9 %"
 
 
-def level_text(level: float) -> str:
-    """A level to be read, with more digits where two would say nothing."""
+def format_level(level: float) -> str:
+    """Return a level as text, with more digits near 0 and 1."""
     return f"{level:.2f}" if 0.01 <= level <= 0.99 or level == 1 else f"{level:.4g}"
 
 
-def counted(number: int, noun: str) -> str:
-    """A number and its noun, in the plural where it is due."""
+def format_count(number: int, noun: str) -> str:
+    """Return a number and its noun, in the plural if needed."""
     return f"{number} {noun}" + ("" if number == 1 else "es" if noun.endswith("s") else "s")
 
 
 def _listing(counts: dict[str, int]) -> str:
-    parts = [f"{name} {count}" for name, count in list(counts.items())[:_MOST_GROUPS]]
-    more = len(counts) - _MOST_GROUPS
-    return ", ".join(parts) + (f", and {more} more" if more > 0 else "")
+    parts = [f"{name} {count}" for name, count in list(counts.items())[:_MAX_GROUPS]]
+    n_hidden = len(counts) - _MAX_GROUPS
+    return ", ".join(parts) + (f", and {n_hidden} more" if n_hidden > 0 else "")

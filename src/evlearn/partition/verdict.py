@@ -1,4 +1,4 @@
-"""One rule that says of each sample: sure of a cluster, torn between some, or an outlier."""
+"""Verdicts: each sample is sure, torn between clusters, or an outlier."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,36 +10,37 @@ import numpy.typing as npt
 
 from evlearn import belief
 from evlearn.belief import FocalSets
-from evlearn.belief.notation import label
+from evlearn.belief.notation import format_set
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_real
 
-#: What share of its belief a sample must give to one cluster to be called sure.
+#: Default belief in one cluster from which a sample is sure.
 SURE_LEVEL = 0.6
-#: From this mass on the empty set on, a sample is an outlier: more speaks against all clusters than for any.
+#: Mass of the empty set from which a sample is an outlier.
 OUTLIER_MASS = 0.5
-# More than single precision rounds, so that masses which sum to one reach a level of one, and ties are ties.
+# Tolerance above the rounding errors of float32, so that masses with sum 1 reach a level of 1, and ties are
+# detected.
 _ROUNDING = 1e-6
 _BLOCK_NUMBERS = 1 << 17
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a partition says of each sample, by one rule: sure, torn or an outlier.
+    """Verdict on each sample: sure, torn or an outlier.
 
-    A sample is an outlier if at least half of its mass is on the empty set. Of all others, the candidates are the
-    most plausible clusters, as few as it takes for their set to have a belief of `level`, where belief is what the
-    masses say without the empty set. A sample with one candidate is sure, and one with several is torn between
-    them. A cluster that is as plausible as a candidate is a candidate too, so that the numbers of the clusters
-    decide nothing.
+    A sample is an outlier if at least half of its mass is on the empty set. The candidates of any other sample are
+    the smallest number of most plausible clusters whose set has a belief of `level`, after normalization of its
+    masses. A sample with one candidate is sure, and a sample with several candidates is torn between them.
+    Clusters as plausible as a candidate are candidates too, so that the result does not depend on the order of the
+    clusters.
 
     Attributes
     ----------
     candidates : ndarray of bool of shape (n_samples, n_clusters)
-        The clusters that each sample may belong to; none for outliers.
+        True for the clusters that each sample may belong to; an outlier has none.
     level : float
-        The belief that candidates have together.
+        Belief that the candidates of a sample have together.
     """
 
     candidates: BoolArray
@@ -47,71 +48,70 @@ class Verdict:
 
     @property
     def sure(self) -> BoolArray:
-        """Whether there is one candidate."""
+        """True for samples with one candidate."""
         return np.asarray(self.candidates.sum(axis=1) == 1)
 
     @property
     def torn(self) -> BoolArray:
-        """Whether there are several candidates."""
+        """True for samples with several candidates."""
         return np.asarray(self.candidates.sum(axis=1) > 1)
 
     @property
     def outlier(self) -> BoolArray:
-        """Whether there is none."""
+        """True for samples without candidates."""
         return np.asarray(~self.candidates.any(axis=1))
 
     def labels(self, names: tuple[str, ...] | None = None) -> npt.NDArray[Any]:
-        """The candidates as text: ``{0}``, ``{0,2}``, ``Ω`` for all clusters, or ``outlier``.
+        """Return the candidates as text: ``{0}``, ``{0,2}``, ``Ω`` for all clusters, or ``outlier``.
 
         Parameters
         ----------
         names : tuple of str or None, default=None
-            The names of the clusters.
+            Names of the clusters.
 
         Returns
         -------
         ndarray of str of shape (n_samples,)
-            The texts, as samples.
+            Candidates of each sample, as an array of dtype object.
         """
-        found = np.full(len(self.candidates), "outlier", dtype=object)
+        texts = np.full(len(self.candidates), "outlier", dtype=object)
         sure, torn = self.sure, self.torn
-        best, n_clusters = self.candidates[sure].argmax(axis=1), self.candidates.shape[1]
-        of_single = np.empty(n_clusters, dtype=object)
-        for k in np.flatnonzero(np.bincount(best, minlength=n_clusters)):  # of many clusters, those that occur
-            of_single[k] = label(np.arange(n_clusters) == k, names)
-        found[sure] = of_single[best]
-        sets, places = distinct(self.candidates[torn])
-        found[torn] = np.array([label(one, names) for one in sets], dtype=object)[places]
-        return found
+        clusters, n_clusters = self.candidates[sure].argmax(axis=1), self.candidates.shape[1]
+        single_texts = np.empty(n_clusters, dtype=object)
+        for k in np.flatnonzero(np.bincount(clusters, minlength=n_clusters)):  # only clusters that occur
+            single_texts[k] = format_set(np.arange(n_clusters) == k, names)
+        texts[sure] = single_texts[clusters]
+        sets, positions = distinct_sets(self.candidates[torn])
+        texts[torn] = np.array([format_set(members, names) for members in sets], dtype=object)[positions]
+        return texts
 
 
 def judge(masses: FloatArray, focal_sets: FocalSets, level: float) -> Verdict:
-    """The verdict on each sample."""
+    """Return the verdict on each sample."""
     check_real("level", level, 0, 1, open_low=True)
     candidates = np.zeros((len(masses), focal_sets.frame_size), dtype=bool)
-    members_by_size = cache(partial(_members_by_size, focal_sets))  # most rows do not need it
+    members_by_size = cache(partial(_members_by_size, focal_sets))  # often not needed
     for block in row_blocks(len(masses), max(1, _BLOCK_NUMBERS // len(focal_sets))):
         candidates[block] = _candidates(masses[block], focal_sets, members_by_size, float(level))
     return Verdict(candidates, float(level))
 
 
 def doubts(masses: FloatArray, focal_sets: FocalSets) -> FloatArray:
-    """One minus the belief of the most plausible cluster, for each sample."""
+    """Return 1 minus the belief of the most plausible cluster, for each sample."""
     result = np.empty(len(masses))
     for block in row_blocks(len(masses), max(1, _BLOCK_NUMBERS // len(focal_sets))):
         best = belief.contour(masses[block], focal_sets).argmax(axis=1)
-        some = np.asarray(masses[block], dtype=np.float64)
-        known = some[:, 1:].sum(axis=1)
-        rest = known - _belief_of(some, focal_sets, best)
-        result[block] = np.where(known > 0, rest / np.where(known > 0, known, 1), 1)
+        block_masses = np.asarray(masses[block], dtype=np.float64)
+        supports = block_masses[:, 1:].sum(axis=1)
+        remainders = supports - _singleton_beliefs(block_masses, focal_sets, best)
+        result[block] = np.where(supports > 0, remainders / np.where(supports > 0, supports, 1), 1)
     return np.clip(result, 0, 1)
 
 
 def risks(masses: FloatArray, focal_sets: FocalSets) -> FloatArray:
-    """Return the probability that each sample is not in its most plausible cluster; 1 if all mass is empty.
+    """Return the pignistic probability that each sample is not in its most plausible cluster.
 
-    Probabilities are pignistic, and mass on the empty set counts as an error. So outliers have a large risk, even
-    if their doubt is 0.
+    Mass on the empty set counts as an error, so that outliers have a large risk, even if their doubt is 0.
     """
     result = np.empty(len(masses))
     for block in row_blocks(len(masses), max(1, _BLOCK_NUMBERS // len(focal_sets))):
@@ -122,8 +122,8 @@ def risks(masses: FloatArray, focal_sets: FocalSets) -> FloatArray:
     return np.clip(result, 0, 1)
 
 
-def level_for(doubt: FloatArray, share: float) -> float:
-    """The level at which about a share of the samples is torn."""
+def level_of_share(doubt: FloatArray, share: float) -> float:
+    """Return the level at which about the given share of the samples is torn."""
     check_real("share", share, 0, 1)
     if not len(doubt):
         return SURE_LEVEL
@@ -132,40 +132,40 @@ def level_for(doubt: FloatArray, share: float) -> float:
     return float(np.clip(beliefs[n_torn], _ROUNDING, 1)) if n_torn < len(doubt) else 1.0
 
 
-def distinct(candidates: BoolArray) -> tuple[BoolArray, IntArray]:
-    """The different sets among many, smaller ones first, in the order of focal sets.
+def distinct_sets(candidates: BoolArray) -> tuple[BoolArray, IntArray]:
+    """Return the distinct sets, in the order of focal sets, and their positions.
 
     Returns
     -------
     sets : ndarray of bool of shape (n_sets, n_clusters)
-        Each of them once.
-    places : ndarray of int of shape (n_samples,)
-        Which of them each sample has.
+        Distinct sets.
+    positions : ndarray of int of shape (n_samples,)
+        Position of the set of each sample.
     """
-    # As whole numbers of 64 bits, which are sorted much faster than rows.
+    # Sets are packed into 64-bit integers, which are sorted much faster than rows.
     bits = np.packbits(candidates, axis=1)
     words = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), dtype=np.uint8)
     words[:, : bits.shape[1]] = bits
     keys = words.view(">u8").astype(np.uint64)
     if keys.shape[1] == 1:
-        _, first, places = np.unique(keys[:, 0], return_index=True, return_inverse=True)
+        _, first, positions = np.unique(keys[:, 0], return_index=True, return_inverse=True)
     else:
-        _, first, places = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        _, first, positions = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     sets = candidates[first]
     order = np.lexsort([-np.arange(len(sets)), sets.sum(axis=1)])
-    position = np.empty_like(order)
-    position[order] = np.arange(len(order))
-    return sets[order], position[places.ravel()]
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(len(order))
+    return sets[order], ranks[positions.ravel()]
 
 
 def _members_by_size(focal_sets: FocalSets) -> list[tuple[slice, IntArray]]:
-    """For each size, where its sets are, which are ordered by size, and a row of members for each set."""
-    found = []
+    """Return, for each size, the slice of the focal sets of this size, and their members in rows."""
+    members_by_size = []
     for size in np.unique(focal_sets.sizes[1:]):
-        same = np.flatnonzero(focal_sets.sizes == size)
-        members = np.nonzero(focal_sets.membership[same])[1].reshape(len(same), size)
-        found.append((slice(same[0], same[-1] + 1), members))
-    return found
+        of_size = np.flatnonzero(focal_sets.sizes == size)
+        members = np.nonzero(focal_sets.membership[of_size])[1].reshape(len(of_size), size)
+        members_by_size.append((slice(of_size[0], of_size[-1] + 1), members))
+    return members_by_size
 
 
 def _candidates(
@@ -174,50 +174,52 @@ def _candidates(
     members_by_size: Callable[[], list[tuple[slice, IntArray]]],
     level: float,
 ) -> BoolArray:
-    found = np.zeros((len(masses), focal_sets.frame_size), dtype=bool)
-    inside = np.flatnonzero(masses[:, 0] < OUTLIER_MASS)
-    plausibilities = belief.contour(masses[inside], focal_sets)
-    masses = masses[inside].astype(np.float64, copy=False)
-    needed = masses[:, 1:].sum(axis=1) * level * (1 - _ROUNDING)
+    candidates = np.zeros((len(masses), focal_sets.frame_size), dtype=bool)
+    rows = np.flatnonzero(masses[:, 0] < OUTLIER_MASS)
+    plausibilities = belief.contour(masses[rows], focal_sets)
+    masses = masses[rows].astype(np.float64, copy=False)
+    required = masses[:, 1:].sum(axis=1) * level * (1 - _ROUNDING)
     best = plausibilities.argmax(axis=1)
-    found[inside] = plausibilities >= plausibilities.max(axis=1, keepdims=True) * (1 - _ROUNDING)
-    open_ = np.flatnonzero(_belief_of(masses, focal_sets, best) < needed)
+    candidates[rows] = plausibilities >= plausibilities.max(axis=1, keepdims=True) * (1 - _ROUNDING)
+    unsure = np.flatnonzero(_singleton_beliefs(masses, focal_sets, best) < required)
     if focal_sets.sizes[-1] == focal_sets.frame_size:
-        # What is on all clusters together is lacking to any fewer: no need to try them.
-        lacking = masses[open_, 1:-1].sum(axis=1) < needed[open_]
-        found[inside[open_[lacking]]] = True
-        open_ = open_[~lacking]
-    if len(open_):
-        found[inside[open_]] = _several(masses[open_], plausibilities[open_], needed[open_], members_by_size())
-    return found
+        # If the mass of Ω is needed to reach the level, all clusters are candidates.
+        lacking = masses[unsure, 1:-1].sum(axis=1) < required[unsure]
+        candidates[rows[unsure[lacking]]] = True
+        unsure = unsure[~lacking]
+    if len(unsure):
+        candidates[rows[unsure]] = _smallest_sufficient_sets(
+            masses[unsure], plausibilities[unsure], required[unsure], members_by_size()
+        )
+    return candidates
 
 
-def _several(
+def _smallest_sufficient_sets(
     masses: FloatArray,
     plausibilities: FloatArray,
-    needed: FloatArray,
+    required: FloatArray,
     members_by_size: list[tuple[slice, IntArray]],
 ) -> BoolArray:
-    """The most plausible clusters, as few as have the belief that is needed together, and their equals."""
+    """Return the smallest sets of most plausible clusters with the required belief, with all ties."""
     n_rows, n_clusters = plausibilities.shape
     order = np.argsort(-plausibilities, axis=1, kind="stable")
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.arange(n_clusters)[None, :], axis=1)
-    # A set is within the first k clusters if its least plausible member is.
+    # A set is contained in the k most plausible clusters if its least plausible member is among them.
     last = np.zeros(masses.shape, dtype=np.intp)
     for positions, members in members_by_size:
         of_size = last[:, positions]
-        for one in members.T:
-            np.maximum(of_size, rank[:, one], out=of_size)
+        for column in members.T:
+            np.maximum(of_size, rank[:, column], out=of_size)
     last += n_clusters * np.arange(n_rows)[:, None]
     gained = np.bincount(last[:, 1:].ravel(), masses[:, 1:].ravel(), minlength=n_rows * n_clusters)
-    enough = gained.reshape(n_rows, n_clusters).cumsum(axis=1) >= needed[:, None]
-    n_needed = np.where(enough.any(axis=1), enough.argmax(axis=1), n_clusters - 1)
+    is_sufficient = gained.reshape(n_rows, n_clusters).cumsum(axis=1) >= required[:, None]
+    n_required = np.where(is_sufficient.any(axis=1), is_sufficient.argmax(axis=1), n_clusters - 1)
     rows = np.arange(n_rows)
-    least = plausibilities[rows, order[rows, n_needed]]
-    return np.asarray(plausibilities >= least[:, None] * (1 - _ROUNDING))
+    smallest = plausibilities[rows, order[rows, n_required]]
+    return np.asarray(plausibilities >= smallest[:, None] * (1 - _ROUNDING))
 
 
-def _belief_of(masses: FloatArray, focal_sets: FocalSets, clusters: IntArray) -> FloatArray:
+def _singleton_beliefs(masses: FloatArray, focal_sets: FocalSets, clusters: IntArray) -> FloatArray:
     positions = focal_sets.singleton_positions[clusters]
     return np.where(positions >= 0, masses[np.arange(len(masses)), positions], 0)

@@ -1,20 +1,20 @@
-"""Pictures of credal partitions, with matplotlib (the extra ``plot``)."""
+"""Displays of credal partitions, drawn with matplotlib (the extra ``plot``)."""
 
 try:
-    import matplotlib  # noqa: F401 - asked for here, so that the error says what to install
+    import matplotlib  # noqa: F401 - imported first for a clear error message
 except ImportError as error:
     raise ImportError(
         "evlearn.plotting needs matplotlib; install it with `pip install 'evidential-learn[plot]'`."
     ) from error
 
+from evlearn.plotting.belief_peaks_display import BeliefPeaksDisplay
 from evlearn.plotting.cluster_number_display import ClusterNumberDisplay
 from evlearn.plotting.constraints_display import ConstraintsDisplay
 from evlearn.plotting.contour_display import MassContourDisplay
-from evlearn.plotting.delta_bel_display import DeltaBelDisplay
 from evlearn.plotting.dominance_display import DominanceDisplay
 from evlearn.plotting.doubt_display import DoubtDisplay
+from evlearn.plotting.doubt_sources_display import DoubtSourcesDisplay
 from evlearn.plotting.interval_display import IntervalDisplay
-from evlearn.plotting.kinds_of_doubt_display import KindsOfDoubtDisplay
 from evlearn.plotting.masses_display import MassesDisplay
 from evlearn.plotting.objective_display import ObjectiveDisplay
 from evlearn.plotting.pair_probability_display import PairProbabilityDisplay
@@ -26,14 +26,14 @@ from evlearn.plotting.risk_coverage_display import RiskCoverageDisplay
 from evlearn.plotting.shepard_display import ShepardDisplay
 
 __all__ = [
+    "BeliefPeaksDisplay",
     "ClusterNumberDisplay",
     "ConstraintsDisplay",
     "CredalPartitionDisplay",
-    "DeltaBelDisplay",
     "DominanceDisplay",
     "DoubtDisplay",
+    "DoubtSourcesDisplay",
     "IntervalDisplay",
-    "KindsOfDoubtDisplay",
     "MassContourDisplay",
     "MassesDisplay",
     "ObjectiveDisplay",

@@ -1,4 +1,4 @@
-"""How many clusters: a criterion against their number, and the number that it suggests."""
+"""Plot of a criterion against the number of clusters."""
 
 from __future__ import annotations
 
@@ -20,59 +20,59 @@ from evlearn.plotting.axes import open_axes
 from evlearn.utils.typing import ClustererLike, DataLike, FloatArray, IntArray
 from evlearn.utils.validation import check_choice
 
-_GID = "evlearn-cluster-number"  # by which curves that are there already are counted
+_GID = "evlearn-cluster-number"  # identifies curves of other displays on the same axes
 
 
 class ClusterNumberDisplay:
-    """A criterion against the number of clusters.
+    """Plot of a criterion against the number of clusters.
 
-    There is a hollow marker for each number. The suggested number has a larger, filled one, and the legend names
-    it. Several curves drawn on the same axes have different colours, lines and markers.
+    Hollow markers show all numbers. A larger, filled marker and the legend show the suggested number. Curves on
+    the same axes differ in colors, lines and markers.
 
-    A suggestion is a hint and no proof: it depends on the parameters of the method and on the numbers that were
-    tried, and something is suggested where there are no clusters too.
+    A suggestion is not evidence: it depends on the parameters of the method and on the candidate numbers, and
+    there is a suggestion for data without clusters, too.
 
-    Make it with `from_selection`, `from_estimator` or `from_values`; the constructor takes what these computed.
+    Create it with `from_selection`, `from_estimator` or `from_values`; the constructor expects computed values.
 
     Parameters
     ----------
     n_clusters : ndarray of shape (n_numbers,)
-        The numbers of clusters, or values of another parameter, in ascending order.
+        Numbers of clusters, or values of another parameter, in ascending order.
     values : ndarray of shape (n_numbers,)
-        The criterion for each number; NaN where it is not known.
+        Criterion for each number; NaN where it is unknown.
     suggested : int, float or None
-        The suggested number, one of `n_clusters`; None for no suggestion.
+        Suggested number, one of `n_clusters`; None for no suggestion.
     criterion : str
-        What the values are, for the axis.
+        Name of the criterion, the label of the axis.
     name : str
-        What to call the curve.
+        Name of the curve.
     parameter : str, default="n_clusters"
-        What the numbers are.
+        Name of the parameter.
     spread : ndarray of shape (n_numbers,) or None, default=None
-        How much the values differ between samples, drawn as a band.
+        Standard deviation of the values over repetitions, drawn as a band.
     share : float or None, default=None
-        The share of samples that agree on the suggestion, for the legend.
+        Share of the repetitions with the same suggestion, for the legend.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where the picture is drawn.
+        Axes of the plot.
     figure_ : matplotlib Figure
-        The figure around it.
+        Figure that contains the axes.
     line_ : matplotlib Line2D
-        The curve.
+        Curve of the criterion.
     mark_ : matplotlib Line2D
-        The mark of the suggested number; it has no points if there is no suggestion.
+        Marker of the suggested number, without points if there is no suggestion.
     legend_ : matplotlib Legend or None
-        The suggested number of each curve.
+        Legend with the suggested number of each curve.
 
     See Also
     --------
-    DeltaBelDisplay : Another way to the number of clusters, without any fit.
+    BeliefPeaksDisplay : Number of clusters without any fit.
 
     References
     ----------
-    Average nonspecificity was proposed with ECM, by Masson and Denœux (2008).
+    Masson and Denœux (2008) proposed the average nonspecificity.
 
     Examples
     --------
@@ -118,25 +118,25 @@ class ClusterNumberDisplay:
         ax: Axes | None = None,
         legend: bool = True,
     ) -> ClusterNumberDisplay:
-        """The curve of a selection: the mean over samples, and a band of one standard deviation.
+        """Draw the curve of a selection: the mean over repetitions, and a band of 1 standard deviation.
 
         Parameters
         ----------
         selection : ParameterSelection
-            What `evlearn.model_selection.select_n_clusters` or `select_parameter` gave.
+            Result of `evlearn.model_selection.select_n_clusters` or `select_parameter`.
         name : str, default=""
-            What to call the curve in the legend.
+            Name of the curve in the legend.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure. Give the ``ax_`` of another display to compare curves.
+            Axes to draw on; None creates a new figure. Pass the ``ax_`` of another display to compare curves.
         legend : bool, default=True
-            Whether to name the suggested number.
+            Whether to draw a legend with the suggested number.
 
         Returns
         -------
         ClusterNumberDisplay
-            The picture, drawn.
+            The drawn display.
         """
-        several = len(selection.curves) > 1
+        has_repeats = len(selection.curves) > 1
         display = cls(
             n_clusters=selection.values,
             values=selection.curve,
@@ -144,8 +144,8 @@ class ClusterNumberDisplay:
             criterion=selection.criterion,
             name=name,
             parameter=selection.name,
-            spread=selection.spread if several and selection.criterion != VOTES else None,
-            share=selection.confidence if several else None,
+            spread=selection.spread if has_repeats and selection.criterion != VOTES else None,
+            share=selection.confidence if has_repeats else None,
         )
         return display.plot(ax, legend=legend)
 
@@ -162,41 +162,41 @@ class ClusterNumberDisplay:
         ax: Axes | None = None,
         legend: bool = True,
     ) -> ClusterNumberDisplay:
-        """Fit an estimator for each number of clusters, and draw what the criterion says.
+        """Fit an estimator for each number of clusters, and draw the criterion.
 
         Parameters
         ----------
         estimator : estimator
-            With a parameter ``n_clusters``, of evlearn or scikit-learn, also at the end of a pipeline. Clones are
-            fitted; it is not changed, and its ``masses_file`` and ``checkpoint`` are not written.
-        X : array-like or whatever its ``fit`` takes
-            The data, or dissimilarities. An iterator can be read only once and is refused.
+            Clusterer with a parameter ``n_clusters``, or a pipeline that ends in one. Clones are fitted, which
+            write no files of masses and no checkpoints.
+        X : array-like, or another input of ``fit``
+            Data or dissimilarities. An iterator can be read only once and is refused.
         n_clusters : iterable of int, default=range(2, 9)
-            The numbers to try.
+            Candidate numbers.
         criterion : str, default="nonspecificity"
-            "nonspecificity": the average nonspecificity of the partition, of which the smallest is suggested.
-            "objective": what the method minimises. As it falls with every cluster more, the elbow is suggested,
-            see `from_values`. The others are those of `evlearn.model_selection.select_n_clusters`, which says how
-            far to rely on them too; draw what it gives with `from_selection`.
+            "nonspecificity" suggests the number with the smallest average nonspecificity of the partition.
+            "objective" suggests the elbow of the objective, which decreases with the number of clusters, see
+            `from_values`. `evlearn.model_selection.select_n_clusters` describes all criteria and their
+            reliability; draw its result with `from_selection`.
         fit_params : mapping or None, default=None
-            More arguments of ``fit``, such as constraints.
+            Additional arguments of ``fit``, such as constraints.
         name : str or None, default=None
-            What to call the curve in the legend; None means the name of the class.
+            Name of the curve in the legend; None uses the name of the class.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure. Give the ``ax_`` of another display to compare curves.
+            Axes to draw on; None creates a new figure. Pass the ``ax_`` of another display to compare curves.
         legend : bool, default=True
-            Whether to name the suggested number.
+            Whether to draw a legend with the suggested number.
 
         Returns
         -------
         ClusterNumberDisplay
-            The picture, drawn.
+            The drawn display.
         """
         selection = select_n_clusters(
             estimator, X, n_clusters, criterion=criterion, n_repeats=1, sample_size=1.0, fit_params=fit_params
         )
-        shown = type(estimator).__name__ if name is None else name
-        return cls.from_selection(selection, name=shown, ax=ax, legend=legend)
+        label = type(estimator).__name__ if name is None else name
+        return cls.from_selection(selection, name=label, ax=ax, legend=legend)
 
     @classmethod
     def from_values(
@@ -211,33 +211,33 @@ class ClusterNumberDisplay:
         ax: Axes | None = None,
         legend: bool = True,
     ) -> ClusterNumberDisplay:
-        """The curve of a criterion that was computed elsewhere.
+        """Draw the curve of a precomputed criterion.
 
         Parameters
         ----------
         n_clusters : iterable of int
-            The numbers of clusters, in any order.
+            Numbers of clusters, in any order.
         values : array-like of shape (n_numbers,)
-            The criterion for each number; NaN where it is not known.
+            Criterion for each number; NaN where it is unknown.
         rule : {"smallest", "largest", "last_largest", "elbow"}, default="smallest"
-            Which number is suggested: that of the smallest or of the largest value (the smaller number if there
-            are two; the larger one with "last_largest"), or the elbow. This is the number whose value is farthest
-            below the straight line from the first to the last one; there is none where no value is below.
+            Rule for the suggested number: smallest value, largest value (the larger number of ties with
+            "last_largest", otherwise the smaller one), or elbow. The elbow is the number whose value is farthest
+            below the straight line from the first to the last one; if no value is below, there is no suggestion.
         suggested : int or None, default=None
-            The suggested number, one of `n_clusters`, if another rule has chosen it.
+            Suggested number, one of `n_clusters`, if it is chosen by another rule.
         criterion : str, default="criterion"
-            What the values are, for the axis.
+            Name of the criterion, the label of the axis.
         name : str, default=""
-            What to call the curve in the legend.
+            Name of the curve in the legend.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure. Give the ``ax_`` of another display to compare curves.
+            Axes to draw on; None creates a new figure. Pass the ``ax_`` of another display to compare curves.
         legend : bool, default=True
-            Whether to name the suggested number.
+            Whether to draw a legend with the suggested number.
 
         Returns
         -------
         ClusterNumberDisplay
-            The picture, drawn.
+            The drawn display.
         """
         check_choice("rule", rule, RULES)
         numbers = check_values(n_clusters, "n_clusters", 1)
@@ -245,33 +245,33 @@ class ClusterNumberDisplay:
         order = np.argsort(numbers)
         numbers, curve = numbers[order], curve[order]
         if suggested is None:
-            place = choose(numbers, curve, rule)
-            suggested = None if place is None else int(numbers[place])
+            position = choose(numbers, curve, rule)
+            suggested = None if position is None else int(numbers[position])
         elif suggested not in numbers:
             raise ValueError(f"suggested must be one of n_clusters, {numbers.tolist()}, got {suggested!r}.")
         display = cls(n_clusters=numbers, values=curve, suggested=suggested, criterion=criterion, name=name)
         return display.plot(ax, legend=legend)
 
     def plot(self, ax: Axes | None = None, *, legend: bool = True) -> ClusterNumberDisplay:
-        """Draw the picture, again or elsewhere.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         legend : bool, default=True
-            Whether to name the suggested number.
+            Whether to draw a legend with the suggested number.
 
         Returns
         -------
         ClusterNumberDisplay
-            The display itself.
+            This display.
         """
         self.ax_: Axes
         self.figure_: Figure | SubFigure
         self.ax_, self.figure_ = open_axes(ax)
         number = sum(line.get_gid() == _GID for line in self.ax_.lines)
-        look: dict[str, Any] = {
+        style: dict[str, Any] = {
             "color": palette.cluster_shade(number),
             "linestyle": palette.line_style(number),
             "linewidth": 1.6,
@@ -284,13 +284,13 @@ class ClusterNumberDisplay:
             markersize=np.sqrt(palette.marker_area(number, area)),
             markerfacecolor="white",
             gid=_GID,
-            **look,
+            **style,
         )
         if self.spread is not None:
             edges = self.values - self.spread, self.values + self.spread
-            self.ax_.fill_between(self.n_clusters, *edges, color=look["color"], alpha=0.15, linewidth=0)
+            self.ax_.fill_between(self.n_clusters, *edges, color=style["color"], alpha=0.15, linewidth=0)
         chosen = self.n_clusters == self.suggested
-        # A line of one point: the picture shows its marker only, the legend the look of the curve as well.
+        # A line with one point shows only its marker; its legend entry has the style of the curve.
         (self.mark_,) = self.ax_.plot(
             self.n_clusters[chosen],
             self.values[chosen],
@@ -298,7 +298,7 @@ class ClusterNumberDisplay:
             markersize=np.sqrt(palette.marker_area(number, 90)),
             markerfacecolor=palette.cluster_color(number),
             zorder=3,
-            **look,
+            **style,
         )
         self.ax_.set(xlabel="number of clusters" if self._counts else self.parameter, ylabel=self.criterion)
         if self._counts:
@@ -307,25 +307,31 @@ class ClusterNumberDisplay:
         return self
 
     def _label(self) -> str:
-        beginning = f"{self.name}: " if self.name else ""
+        prefix = f"{self.name}: " if self.name else ""
         if self.suggested is None:
-            return f"{beginning}no number suggested"
+            return f"{prefix}no number suggested"
         plural = "" if self.suggested == 1 else "s"
-        what = f"{self.suggested} cluster{plural}" if self._counts else f"{self.parameter} = {self.suggested:g}"
-        by = "" if self.share is None else f" by {self.share:.0%}"
-        return f"{beginning}{what} suggested{by}{self._border()}"
+        suggestion = (
+            f"{self.suggested} cluster{plural}" if self._counts else f"{self.parameter} = {self.suggested:g}"
+        )
+        votes = "" if self.share is None else f" by {self.share:.0%}"
+        return f"{prefix}{suggestion} suggested{votes}{self._border()}"
 
     @property
     def _counts(self) -> bool:
         return self.parameter in NUMBERS
 
     def _border(self) -> str:
-        """A warning where other numbers might be better still."""
-        few, many = ("the fewest", "the most") if self._counts else ("the smallest", "the largest")
+        """Return a remark if the suggestion is the first or the last candidate."""
+        lowest, highest = (
+            ("the smallest number", "the largest number")
+            if self._counts
+            else ("the smallest value", "the largest value")
+        )
         if len(self.n_clusters) > 1 and self.suggested == self.n_clusters[-1]:
-            return f", {many} that were tried"
+            return f", {highest} tested"
         if self.suggested == self.n_clusters[0] and (self.n_clusters[0] > 2 or not self._counts):
-            return f", {few} that were tried"
+            return f", {lowest} tested"
         return ""
 
 
@@ -336,5 +342,5 @@ def _check_curve(values: npt.ArrayLike, numbers: IntArray) -> FloatArray:
             f"values must have one number for each of the {len(numbers)} n_clusters, got shape {curve.shape}."
         )
     if np.isinf(curve).any() or np.isnan(curve).all():
-        raise ValueError(f"values must be finite numbers, or NaN where they are not known, got {curve.tolist()}.")
+        raise ValueError(f"values must be finite numbers, or NaN where they are unknown, got {curve.tolist()}.")
     return curve

@@ -1,4 +1,4 @@
-"""Which of several partitions are worse than another in every respect: consistency against nonspecificity."""
+"""Plot of partitions by consistency and nonspecificity, with those that no other dominates."""
 
 from __future__ import annotations
 
@@ -19,53 +19,53 @@ from evlearn.metrics import consistency_index, nonspecificity_index
 from evlearn.metrics.comparison import dominated
 from evlearn.partition import CredalPartition
 from evlearn.plotting.axes import open_axes
-from evlearn.plotting.point_names import on_page, write_names
+from evlearn.plotting.point_names import to_page_points, write_names
 from evlearn.utils.typing import BoolArray, FloatArray
 
 _COLOR = "#0072B2"
-_GREY = "0.55"
+_GRAY = "0.55"
 
 
 class DominanceDisplay:
-    """Several partitions against a reference: how much they leave open, and how rarely they contradict it.
+    """Plot of the consistency of partitions with a reference against their nonspecificity.
 
-    One partition dominates another if it is at least as consistent with the reference and leaves at most as much
-    open, and is better in one of the two. The upper left corner is the best. Filled points are the partitions that
-    no other dominates. The dashed line through them is the border of what is reached: along it you have to choose
-    between saying much and saying nothing wrong. Hollow points are dominated.
+    A partition dominates another if it is at least as consistent with the reference and at most as nonspecific,
+    and better in at least one of them. The upper left corner is the best. Filled points are partitions that no
+    other dominates. The dashed line through them is the Pareto front, a trade-off between precision and
+    consistency. Hollow points are dominated.
 
-    Make it with `from_partitions`; the constructor expects what that computes.
+    Create it with `from_partitions`; the constructor expects computed values.
 
     Parameters
     ----------
     names : sequence of str
-        The name of each partition.
+        Names of the partitions.
     nonspecificities : ndarray of shape (n_partitions,)
-        How much each one leaves open.
+        Nonspecificity of each partition.
     consistencies : ndarray of shape (n_partitions,)
-        How consistent each one is with the reference.
+        Consistency of each partition with the reference.
 
     Attributes
     ----------
     dominated_ : ndarray of bool of shape (n_partitions,)
-        Whether another partition is better.
+        True for partitions that another one dominates.
     ax_ : matplotlib Axes
-        Where the picture is drawn.
+        Axes of the plot.
     figure_ : matplotlib Figure
-        The figure around it.
+        Figure that contains the axes.
     best_points_, dominated_points_ : matplotlib PathCollection
-        The partitions that no other dominates, and the others.
+        Partitions that no other dominates, and the others.
     front_ : matplotlib Line2D
-        The line through the former.
+        Pareto front.
     labels_ : list of matplotlib Annotation
-        The names.
+        Names of the partitions.
     legend_ : matplotlib Legend or None
-        The legend.
+        Legend of the plot.
 
     See Also
     --------
-    evlearn.metrics.consistency_index : What the vertical axis shows.
-    evlearn.metrics.nonspecificity_index : What the horizontal axis shows.
+    evlearn.metrics.consistency_index : Quantity of the vertical axis.
+    evlearn.metrics.nonspecificity_index : Quantity of the horizontal axis.
 
     Examples
     --------
@@ -98,23 +98,23 @@ class DominanceDisplay:
         ax: Axes | None = None,
         legend: bool = True,
     ) -> DominanceDisplay:
-        """The picture of given partitions.
+        """Draw partitions.
 
         Parameters
         ----------
         partitions : dict of str to CredalPartition or array-like of labels
-            The partitions by name, of the same samples.
+            Partitions of the same samples, by name.
         reference : CredalPartition or array-like of labels
-            What they are held against, such as the true classes.
+            Reference, such as the true classes.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         legend : bool, default=True
-            Whether to explain the marks.
+            Whether to draw a legend.
 
         Returns
         -------
         DominanceDisplay
-            The picture, drawn.
+            The drawn display.
         """
         if not isinstance(partitions, Mapping) or len(partitions) == 0:
             raise ValueError(
@@ -127,29 +127,29 @@ class DominanceDisplay:
                 consistencies.append(consistency_index(partition, reference))
             except ValueError as error:
                 raise ValueError(
-                    f"the partition {name!r} cannot be held against the reference: {error}"
+                    f"the partition {name!r} cannot be compared with the reference: {error}"
                 ) from error
         display = cls(
             names=[str(name) for name in partitions],
-            nonspecificities=np.array([nonspecificity_index(one) for one in partitions.values()]),
+            nonspecificities=np.array([nonspecificity_index(entry) for entry in partitions.values()]),
             consistencies=np.array(consistencies),
         )
         return display.plot(ax, legend=legend)
 
     def plot(self, ax: Axes | None = None, *, legend: bool = True) -> DominanceDisplay:
-        """Draw the picture, again or elsewhere.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         legend : bool, default=True
-            Whether to explain the marks.
+            Whether to draw a legend.
 
         Returns
         -------
         DominanceDisplay
-            The display itself.
+            This display.
         """
         self.ax_: Axes
         self.figure_: Figure | SubFigure
@@ -158,11 +158,11 @@ class DominanceDisplay:
         self.front_: Line2D = self._draw_front()
         best = {"facecolors": _COLOR, "edgecolors": "white", "label": "not dominated"}
         self.best_points_: PathCollection = self._scatter(~self.dominated_, 55, best)
-        worse = {"facecolors": "white", "edgecolors": _GREY, "label": "dominated"}
+        worse = {"facecolors": "white", "edgecolors": _GRAY, "label": "dominated"}
         self.dominated_points_: PathCollection = self._scatter(self.dominated_, 38, worse)
         self.legend_: Legend | None = self._draw_legend() if legend else None
         if isinstance(self.figure_, Figure):
-            self.figure_.draw_without_rendering()  # the layout makes room for the legend, and names come after it
+            self.figure_.draw_without_rendering()  # names are placed after the layout of the legend
         self.labels_: list[Annotation] = self._draw_labels()
         return self
 
@@ -173,7 +173,7 @@ class DominanceDisplay:
             width = max(high - low, 0.02)
             limits.append((low - 0.15 * width, high + 0.15 * width))
         self.ax_.set(
-            xlabel="nonspecificity (how much is left open)",
+            xlabel="nonspecificity (imprecision)",
             ylabel="consistency with the reference",
             xlim=limits[0],
             ylim=limits[1],
@@ -183,7 +183,7 @@ class DominanceDisplay:
         best = np.flatnonzero(~self.dominated_)
         best = best[np.lexsort([self.consistencies[best], self.nonspecificities[best]])]
         x, y = self.nonspecificities[best], self.consistencies[best]
-        # From the lower edge to the first point, and from the last one to the right edge.
+        # The line starts at the lower edge and ends at the right edge.
         x = np.concatenate([x[:1], x, [self.ax_.get_xlim()[1]]])
         y = np.concatenate([[self.ax_.get_ylim()[0]], y, y[-1:]])
         (line,) = self.ax_.plot(
@@ -191,15 +191,20 @@ class DominanceDisplay:
         )
         return line
 
-    def _scatter(self, chosen: BoolArray, area: float, style: dict[str, Any]) -> PathCollection:
+    def _scatter(self, selected: BoolArray, area: float, style: dict[str, Any]) -> PathCollection:
         return self.ax_.scatter(
-            self.nonspecificities[chosen], self.consistencies[chosen], s=area, linewidths=1.2, zorder=2, **style
+            self.nonspecificities[selected],
+            self.consistencies[selected],
+            s=area,
+            linewidths=1.2,
+            zorder=2,
+            **style,
         )
 
     def _draw_labels(self) -> list[Annotation]:
         points = np.column_stack([self.nonspecificities, self.consistencies])
-        # Above the line, if the point is on it.
-        steps = _steps(on_page(self.ax_, np.asarray(self.front_.get_xydata())))
+        # Names of points on the line are placed above it.
+        steps = _step_boxes(to_page_points(self.ax_, np.asarray(self.front_.get_xydata())))
         return write_names(
             self.ax_, points, self.names, faint=self.dominated_, above=~self.dominated_, obstacles=steps
         )
@@ -211,8 +216,8 @@ class DominanceDisplay:
         return self.ax_.legend(handles=handles, loc="lower right", fontsize="x-small", framealpha=0.6)
 
 
-def _steps(corners: FloatArray) -> list[FloatArray]:
-    """The boxes around the parts of a line of steps, first across and then up."""
+def _step_boxes(corners: FloatArray) -> list[FloatArray]:
+    """Return boxes around the segments of a step line, first horizontal and then vertical."""
     boxes = []
     for (x, y), (next_x, next_y) in pairwise(corners):
         boxes.append(np.array([x, y - 1, next_x, y + 1]))

@@ -1,4 +1,4 @@
-"""Which samples are torn between which clusters: a matrix with a row and a column for each cluster."""
+"""Matrix of the mass that is sure of each cluster, or torn between pairs of clusters."""
 
 from __future__ import annotations
 
@@ -16,57 +16,57 @@ from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
-from evlearn.plotting.names import shortened
+from evlearn.plotting.names import shorten
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import EstimatorLike, FloatArray
 
-_MOST_WITH_NUMBERS = 12  # clusters
-_MOST_NAMES = 40
-_SHORT = 3  # letters of a name that need not be turned
-_UPRIGHT = 12  # names side by side
-_DARK = 0.55  # the part of a colour scale from which on text is white
+_MAX_WITH_NUMBERS = 12  # clusters
+_MAX_NAMES = 40
+_MAX_SHORT_NAME = 3  # characters of a name without rotation
+_MAX_UPRIGHT = 12  # upright names on an axis
+_MIN_DARK = 0.55  # share of the color scale above which text is white
 
 
 class DoubtDisplay:
-    r"""The matrix of doubts: how much mass is sure of a cluster, and how much is torn between which clusters.
+    r"""Matrix of doubts: average mass of each cluster, and of pairs of clusters.
 
-    The cell of one cluster, on the diagonal, is the average mass of being surely in it. The cell of two clusters
-    is the average mass of the sets that hold both; larger sets share their mass equally among their pairs:
+    A cell on the diagonal is the average mass of a single cluster. A cell of 2 clusters is the average mass of the
+    sets that contain both; larger sets divide their mass equally among their pairs:
 
     .. math::
 
         D_{kk} = \frac{1}{n} \sum_i m_i(\{\omega_k\}), \qquad
         D_{kl} = \frac{1}{n} \sum_i \sum_{A \ni \omega_k, \omega_l} \frac{m_i(A)}{\binom{|A|}{2}}.
 
-    The cells that are drawn and the average mass of the empty set add up to one. All cells have one colour scale.
+    The drawn cells and the average mass of the empty set sum to 1. All cells have the same color scale.
 
-    Make it with `from_estimator` or `from_partition`; the constructor expects what these compute.
+    Create it with `from_estimator` or `from_partition`; the constructor expects computed values.
 
     Parameters
     ----------
     doubts : ndarray of shape (n_clusters, n_clusters)
-        The matrix, symmetric.
+        Symmetric matrix of doubts.
     empty_mass : float
-        The average mass of the empty set.
+        Average mass of the empty set.
     n_outliers : int
-        How many samples have at least half of their mass on the empty set.
+        Number of samples with at least half of their mass on the empty set.
     n_samples : int
-        How many samples there are.
+        Number of samples.
     cluster_names : sequence of str
-        The name of each cluster.
+        Names of the clusters.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where the picture is drawn.
+        Axes of the plot.
     figure_ : matplotlib Figure
-        The figure around it.
+        Figure that contains the axes.
     cells_ : matplotlib QuadMesh
-        The diagonal and the cells below it, in percent.
+        Cells on and below the diagonal, in percent.
     texts_ : list of matplotlib Text
-        The numbers in the cells, row by row, where they are written: those that are not 0.0.
+        Numbers in the cells, row by row, except those that round to 0.0.
     colorbar_ : matplotlib Colorbar
-        The colour scale.
+        Color scale of the matrix.
 
     Examples
     --------
@@ -101,21 +101,22 @@ class DoubtDisplay:
     def from_estimator(
         cls, estimator: EstimatorLike, *, ax: Axes | None = None, numbers: bool | Literal["auto"] = "auto"
     ) -> DoubtDisplay:
-        """The doubts of a fitted estimator about the data it was fitted on.
+        """Draw the doubts of a fitted estimator about its training data.
 
         Parameters
         ----------
         estimator : fitted evlearn estimator
-            Its ``credal_partition_`` is drawn. For new samples, use ``from_partition(estimator.predict_mass(X))``.
+            Estimator whose ``credal_partition_`` is drawn. For new samples, use
+            ``from_partition(estimator.predict_mass(X))``.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         numbers : bool or "auto", default="auto"
-            Whether to write the numbers into the cells, in percent; "auto" does for up to 12 clusters.
+            Whether to write percentages into the cells; "auto" writes those of up to 12 clusters.
 
         Returns
         -------
         DoubtDisplay
-            The picture, drawn.
+            The drawn display.
         """
         return cls.from_partition(fitted_partition(estimator), ax=ax, numbers=numbers)
 
@@ -123,21 +124,21 @@ class DoubtDisplay:
     def from_partition(
         cls, partition: CredalPartition, *, ax: Axes | None = None, numbers: bool | Literal["auto"] = "auto"
     ) -> DoubtDisplay:
-        """The doubts in a credal partition.
+        """Draw the doubts in a credal partition.
 
         Parameters
         ----------
         partition : CredalPartition
-            The partition.
+            Partition to draw.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         numbers : bool or "auto", default="auto"
-            Whether to write the numbers into the cells, in percent; "auto" does for up to 12 clusters.
+            Whether to write percentages into the cells; "auto" writes those of up to 12 clusters.
 
         Returns
         -------
         DoubtDisplay
-            The picture, drawn.
+            The drawn display.
         """
         means = np.zeros(len(partition.focal_sets))
         for block in row_blocks(partition.n_samples):
@@ -153,19 +154,19 @@ class DoubtDisplay:
         return display.plot(ax, numbers=numbers)
 
     def plot(self, ax: Axes | None = None, *, numbers: bool | Literal["auto"] = "auto") -> DoubtDisplay:
-        """Draw the picture, again or elsewhere.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         numbers : bool or "auto", default="auto"
-            Whether to write the numbers into the cells, see `from_partition`.
+            Whether to write percentages into the cells, see `from_partition`.
 
         Returns
         -------
         DoubtDisplay
-            The display itself.
+            This display.
         """
         if not isinstance(numbers, (bool, np.bool_)) and numbers != "auto":
             raise ValueError(f"numbers must be True, False or 'auto', got {numbers!r}.")
@@ -175,8 +176,8 @@ class DoubtDisplay:
         n_clusters = len(self.cluster_names)
         self.cells_: QuadMesh = self._draw_cells()
         self.colorbar_: Colorbar = self._draw_scale()
-        written = n_clusters <= _MOST_WITH_NUMBERS if numbers == "auto" else bool(numbers)
-        self.texts_: list[Text] = self._write_numbers() if written else []
+        has_numbers = n_clusters <= _MAX_WITH_NUMBERS if numbers == "auto" else bool(numbers)
+        self.texts_: list[Text] = self._write_numbers() if has_numbers else []
         self._set_frame()
         return self
 
@@ -201,7 +202,7 @@ class DoubtDisplay:
 
     def _write_number(self, row: int, column: int, size: str) -> Text:
         percent = 100 * float(self.doubts[row, column])
-        dark = percent > _DARK * self.cells_.get_clim()[1]
+        dark = percent > _MIN_DARK * self.cells_.get_clim()[1]
         return self.ax_.text(
             column + 0.5,
             row + 0.5,
@@ -213,17 +214,17 @@ class DoubtDisplay:
         )
 
     def _set_frame(self) -> None:
-        names = [shortened(name) for name in self.cluster_names]
-        step = -(-len(names) // _MOST_NAMES)
+        names = [shorten(name) for name in self.cluster_names]
+        step = -(-len(names) // _MAX_NAMES)
         ticks = np.arange(0, len(names), step)
-        size = "medium" if len(names) <= _MOST_WITH_NUMBERS else "x-small"
-        long = max(len(name) for name in names) > _SHORT
-        turned: dict[str, Any] = {}
-        if long:
-            turned = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
-        elif len(ticks) > _UPRIGHT:
-            turned = {"rotation": 90}
-        self.ax_.set_xticks(ticks + 0.5, [names[tick] for tick in ticks], fontsize=size, **turned)
+        size = "medium" if len(names) <= _MAX_WITH_NUMBERS else "x-small"
+        is_long = max(len(name) for name in names) > _MAX_SHORT_NAME
+        rotation: dict[str, Any] = {}
+        if is_long:
+            rotation = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+        elif len(ticks) > _MAX_UPRIGHT:
+            rotation = {"rotation": 90}
+        self.ax_.set_xticks(ticks + 0.5, [names[tick] for tick in ticks], fontsize=size, **rotation)
         self.ax_.set_yticks(ticks + 0.5, [names[tick] for tick in ticks], fontsize=size)
         for labels in (self.ax_.get_xticklabels(), self.ax_.get_yticklabels()):
             for cluster, label in zip(ticks, labels, strict=True):
@@ -234,14 +235,14 @@ class DoubtDisplay:
         self.ax_.set(aspect="equal", xlabel="cluster", ylabel="cluster")
         outliers = f"{self.n_outliers:,} of {self.n_samples:,} samples" if self.n_outliers else "none"
         self.ax_.set_title(
-            f"Diagonal: surely in a cluster. Below: torn between two.\n"
-            f"In no cluster (∅): {100 * self.empty_mass:.1f} %; outliers: {outliers}",
+            f"Diagonal: sure of a cluster. Below: torn between 2 clusters.\n"
+            f"No cluster (∅): {100 * self.empty_mass:.1f} %; outliers: {outliers}",
             fontsize="medium",
         )
 
 
 def _doubts(means: FloatArray, partition: CredalPartition) -> FloatArray:
-    """The matrix, from the average mass of each focal set."""
+    """Return the matrix, given the average mass of each focal set."""
     sizes = partition.focal_sets.sizes
     members = partition.focal_sets.membership.astype(np.float64)
     n_pairs = np.maximum(sizes * (sizes - 1) / 2, 1)

@@ -7,17 +7,17 @@ from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 
 def cluster_hulls(points: FloatArray, candidates: BoolArray) -> tuple[list[FloatArray], list[FloatArray]]:
-    """The hulls of the lower and of the upper approximation of each cluster.
+    """Return the convex hulls of the lower and the upper approximation of each cluster.
 
-    Each sample goes through one hull only, that of the samples with the same candidates; the hull of an
-    approximation is the hull of such hulls. So the cost grows with the samples, however many are torn.
+    Each sample enters a single hull, that of all samples with the same candidates; the hull of an approximation is
+    computed from these hulls. The cost is therefore linear in the number of samples.
 
     Returns
     -------
     lower, upper : list of ndarray of shape (n_corners, 2)
-        The corners of the hulls, see `convex_hull`.
+        Corners of the hulls, see `convex_hull`.
     """
-    groups = _groups(candidates)
+    groups = _group_by_candidates(candidates)
     sets = candidates[[group[0] for group in groups]]
     hulls = [convex_hull(points[group]) for group in groups]
     corners = np.concatenate(hulls)
@@ -29,24 +29,24 @@ def cluster_hulls(points: FloatArray, candidates: BoolArray) -> tuple[list[Float
 
 
 def convex_hull(points: FloatArray) -> FloatArray:
-    """The corners of the convex hull, in order around it."""
+    """Return the corners of the convex hull, in order."""
     if len(points) < 2:
         return points
     low, spread = points.min(axis=0), np.ptp(points, axis=0)
     if len(points) > 2 and (spread > 0).all():
         try:
-            # Both features on one scale, because Qhull takes for flat what is small beside the larger one.
+            # Rescale both features, because Qhull treats a feature of much smaller range as flat.
             corners: IntArray = ConvexHull((points - low) / spread).vertices
             return points[corners]
-        except QhullError:  # all on a line
+        except QhullError:  # collinear points
             pass
-    return _ends(points)
+    return _endpoints(points)
 
 
-def _groups(candidates: BoolArray) -> list[IntArray]:
-    """The samples, grouped by their set of candidates."""
+def _group_by_candidates(candidates: BoolArray) -> list[IntArray]:
+    """Return groups of samples with equal sets of candidates."""
     n_samples, n_clusters = candidates.shape
-    # 64 clusters in a word, because comparing words is what sorts quickly.
+    # Pack 64 clusters into a word, because words are fast to sort.
     packed = np.zeros((n_samples, 8 * -(-n_clusters // 64)), dtype=np.uint8)
     packed[:, : -(-n_clusters // 8)] = np.packbits(candidates, axis=1)
     words = packed.view(np.uint64)
@@ -55,12 +55,12 @@ def _groups(candidates: BoolArray) -> list[IntArray]:
     return np.split(order, np.flatnonzero(changes) + 1)
 
 
-def _ends(points: FloatArray) -> FloatArray:
-    """The two ends of points on a line, or the one point that all are."""
+def _endpoints(points: FloatArray) -> FloatArray:
+    """Return both endpoints of collinear points, or a single point if all are equal."""
     first = points[_farthest(points, points.mean(axis=0))]
     second = points[_farthest(points, first)]
     return np.stack([first] if (first == second).all() else [first, second])
 
 
-def _farthest(points: FloatArray, centre: FloatArray) -> int:
-    return int(((points - centre) ** 2).sum(axis=1).argmax())
+def _farthest(points: FloatArray, center: FloatArray) -> int:
+    return int(((points - center) ** 2).sum(axis=1).argmax())

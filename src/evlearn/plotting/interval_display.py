@@ -1,4 +1,4 @@
-"""Intervals of BootClus: belief and plausibility beside confidence intervals, or beside the truth."""
+"""Plot of belief and plausibility of BootClus against confidence intervals or true probabilities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
-from evlearn.cluster import PairIntervals
+from evlearn.cluster.model_based.intervals import PairIntervals
 from evlearn.partition.estimators import split_pipeline
 from evlearn.plotting.axes import open_panels
 from evlearn.plotting.pair_cloud import PairCloud, draw_pairs, read_pairs, root_mean_squared_difference
@@ -19,39 +19,39 @@ from evlearn.utils.typing import EstimatorLike, FloatArray
 
 
 class IntervalDisplay:
-    """Whether the intervals of BootClus are what they should be, for all pairs of samples.
+    """Plot of belief and plausibility of BootClus against confidence bounds, for pairs of samples.
 
-    The left panel has the degrees of belief that two samples are in the same cluster, the right one those of
-    plausibility. They stand against the bounds of the confidence intervals that they approximate: the nearer to
-    the diagonal, the better (Figures 9, 12 and 17 of Denœux (2020)). For data that were generated,
-    they can stand against the true probabilities: belief should be below the diagonal, and plausibility above it.
-    The share of pairs for which both are so is the coverage (Figure 10).
+    The left panel shows the belief that 2 samples are in the same cluster, the right one the plausibility, against
+    the bounds of the confidence intervals that they approximate. Points close to the diagonal show a good
+    approximation (Figures 9, 12 and 17 of Denœux (2020)). For simulated data, they can be plotted against the true
+    probabilities: belief should be below the diagonal, and plausibility above it. The share of pairs for which
+    both hold is the coverage (Figure 10).
 
-    Make it with `from_estimator` or `from_intervals`.
+    Create it with `from_estimator` or `from_intervals`.
 
     Parameters
     ----------
     intervals : PairIntervals
         Pairs of samples, with the bounds of their intervals.
     probabilities : ndarray of shape (n_pairs,), default=None
-        The true probabilities of the same cluster, if these are known.
+        True probabilities of the same cluster, if known.
 
     Attributes
     ----------
     coverage : float or None
-        The share of pairs whose true probability lies between belief and plausibility.
+        Share of pairs whose true probability is between belief and plausibility.
     axes_ : list of matplotlib Axes
-        The two panels.
+        Axes of both panels.
     figure_ : matplotlib Figure
-        The figure around them.
+        Figure that contains the axes.
     points_ : list of matplotlib PathCollection or None
-        The pairs, where they are few enough to be drawn.
+        The pairs, if there are few.
     densities_ : list of matplotlib QuadMesh or None
-        How many pairs there are in each cell, where they are many.
+        Number of pairs per cell, if there are many.
     colorbars_ : list of matplotlib Colorbar or None
-        What their colours stand for.
+        Color scales of the densities.
     diagonals_ : list of matplotlib Line2D
-        Where both numbers are the same.
+        Lines of equal values.
 
     Examples
     --------
@@ -81,30 +81,30 @@ class IntervalDisplay:
         ax: Sequence[Axes] | None = None,
         max_points: int = 5000,
     ) -> IntervalDisplay:
-        """The intervals of a fitted BootClus.
+        """Draw the intervals of a fitted BootClus.
 
         Parameters
         ----------
         estimator : fitted estimator
-            Has the feature ``intervals_``; or a pipeline that ends in such an estimator.
+            `BootClus`, or a pipeline that ends in one.
         probabilities : array-like of shape (n_pairs,), default=None
-            The true probabilities of ``intervals_.pairs``, for data that were generated; see
+            True probabilities of ``intervals_.pairs``, for simulated data; see
             `evlearn.datasets.same_cluster_probability`. None compares with the confidence intervals.
-        ax : sequence of two matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+        ax : sequence of 2 matplotlib Axes, default=None
+            Axes to draw on; None creates a new figure.
         max_points : int, default=5000
-            The largest number of pairs that are drawn one by one; of more, their density is drawn.
+            Maximum number of pairs drawn as points; of more pairs, the density is drawn.
 
         Returns
         -------
         IntervalDisplay
-            The picture, drawn.
+            The drawn display.
         """
         estimator = split_pipeline(estimator)[1]
         if not hasattr(estimator, "intervals_"):
             raise ValueError(
-                f"estimator must be fitted and have intervals_, got {estimator!r}; call its fit first, and take "
-                "BootClus, which is the method that has intervals."
+                f"estimator must be a fitted BootClus, which has intervals_, got {estimator!r}; call its fit "
+                "first."
             )
         return cls.from_intervals(estimator.intervals_, probabilities=probabilities, ax=ax, max_points=max_points)
 
@@ -117,55 +117,57 @@ class IntervalDisplay:
         ax: Sequence[Axes] | None = None,
         max_points: int = 5000,
     ) -> IntervalDisplay:
-        """Given intervals.
+        """Draw given intervals.
 
         Parameters
         ----------
         intervals : PairIntervals
             Pairs of samples, with the bounds of their intervals.
         probabilities : array-like of shape (n_pairs,), default=None
-            The true probabilities of these pairs, for data that were generated. None compares with the confidence
+            True probabilities of these pairs, for simulated data. None compares with the confidence
             intervals.
-        ax : sequence of two matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+        ax : sequence of 2 matplotlib Axes, default=None
+            Axes to draw on; None creates a new figure.
         max_points : int, default=5000
-            The largest number of pairs that are drawn one by one; of more, their density is drawn.
+            Maximum number of pairs drawn as points; of more pairs, the density is drawn.
 
         Returns
         -------
         IntervalDisplay
-            The picture, drawn.
+            The drawn display.
         """
         if probabilities is not None:
             probabilities = read_pairs(probabilities, "probabilities")
             if len(probabilities) != len(intervals.pairs):
                 raise ValueError(
-                    f"probabilities has {len(probabilities)} pairs and intervals has {len(intervals.pairs)}; give "
+                    f"probabilities has {len(probabilities)} pairs and intervals has {len(intervals.pairs)}; pass "
                     "one for each of intervals.pairs."
                 )
         return cls(intervals=intervals, probabilities=probabilities).plot(ax, max_points=max_points)
 
     def plot(self, ax: Sequence[Axes] | None = None, *, max_points: int = 5000) -> IntervalDisplay:
-        """Draw the picture, again or elsewhere.
+        """Draw the plot.
 
         Parameters
         ----------
-        ax : sequence of two matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+        ax : sequence of 2 matplotlib Axes, default=None
+            Axes to draw on; None creates a new figure.
         max_points : int, default=5000
-            The largest number of pairs that are drawn one by one; of more, their density is drawn.
+            Maximum number of pairs drawn as points; of more pairs, the density is drawn.
 
         Returns
         -------
         IntervalDisplay
-            The display itself.
+            This display.
         """
         self.axes_: list[Axes] = open_panels(ax, 2)
         self.figure_: Figure | SubFigure = self.axes_[0].figure
-        found = self.intervals
+        intervals = self.intervals
         clouds = [
-            self._draw(self.axes_[0], "belief", found.belief, "lower", found.lower, max_points),
-            self._draw(self.axes_[1], "plausibility", found.plausibility, "upper", found.upper, max_points),
+            self._draw(self.axes_[0], "belief", intervals.belief, "lower", intervals.lower, max_points),
+            self._draw(
+                self.axes_[1], "plausibility", intervals.plausibility, "upper", intervals.upper, max_points
+            ),
         ]
         self.points_: list[PathCollection | None] = [cloud.points for cloud in clouds]
         self.densities_: list[QuadMesh | None] = [cloud.density for cloud in clouds]

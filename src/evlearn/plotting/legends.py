@@ -1,4 +1,4 @@
-"""What stands in a legend, and where it stands."""
+"""Position and entries of legends."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -9,14 +9,14 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
 from evlearn.plotting import palette
-from evlearn.plotting.names import shortened
+from evlearn.plotting.names import shorten
 
 _MARKER_AREA = 36.0
 
 
 def draw_legend(ax: Axes, handles: Sequence[Any], title: str, *, crowded: bool) -> Legend:
-    """A legend beside the axes, or on them where no layout makes room beside them."""
-    # Beside the axes if a layout makes room there, as in a figure of our own; else a neighbour may be there.
+    """Draw a legend beside the axes, or inside them if the figure has no layout engine."""
+    # Without a layout engine, other axes may be beside these.
     if ax.figure.get_layout_engine() is not None:
         anchor = (1, 1)
         return ax.legend(
@@ -33,16 +33,16 @@ def draw_legend(ax: Axes, handles: Sequence[Any], title: str, *, crowded: bool) 
 
 
 def cluster_key(cluster: int, name: str, **style: Any) -> Line2D:
-    """The entry of a cluster: its marker."""
+    """Return the entry of a cluster, with its marker."""
     marker: dict[str, Any] = {
         "marker": palette.cluster_marker(cluster),
         "markersize": np.sqrt(palette.marker_area(cluster, _MARKER_AREA)),
         "markerfacecolor": palette.cluster_color(cluster),
         "markeredgecolor": palette.cluster_shade(cluster),
     }
-    return key(shortened(name), **(marker | style))
+    return key(shorten(name), **(marker | style))
 
 
 def key(label: str, **style: Any) -> Line2D:
-    """An entry of a legend, without a line unless `style` has one."""
+    """Return an entry of a legend, without a line unless `style` has one."""
     return Line2D([], [], label=label, **({"linestyle": "none"} | style))

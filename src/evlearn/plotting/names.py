@@ -1,22 +1,22 @@
-"""Names that users gave, as text in a picture: short, in one line, and taken for nothing but what they are."""
+"""Names of the user as plot text: short, on one line, and without markup."""
 
-_LONGEST = 24
-#: The most letters of a name on an axis.
-_LONGEST_ON_AXIS = 60
+_MAX_LENGTH = 24
+#: Maximum number of characters of an axis label.
+_MAX_AXIS_LENGTH = 60
 
 
-def shortened(name: str, longest: int = _LONGEST) -> str:
-    """A name as text of a length that leaves room for the picture."""
+def shorten(name: str, max_length: int = _MAX_LENGTH) -> str:
+    """Shorten a name and escape its special characters."""
     text = "".join(letter if letter.isprintable() else " " for letter in name)
-    if len(text) > longest:
-        text = f"{text[: longest - 1]}…"
+    if len(text) > max_length:
+        text = f"{text[: max_length - 1]}…"
     if not text.strip():
-        text = f'"{text}"'  # or nobody would see that there is a name
-    # Between dollars matplotlib reads formulas, and it leaves labels out that begin with an underscore.
+        text = f'"{text}"'  # makes a blank name visible
+    # matplotlib parses text between dollar signs, and omits labels that start with an underscore.
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
 
-def on_axis(name: str) -> str:
-    """The name of a feature, to stand beside an axis."""
-    return shortened(name, _LONGEST_ON_AXIS)
+def shorten_for_axis(name: str) -> str:
+    """Shorten the name of a feature for an axis label."""
+    return shorten(name, _MAX_AXIS_LENGTH)

@@ -1,4 +1,4 @@
-"""How a fit went: the objective after each iteration, and whether it had settled at the end."""
+"""Plot of the objective of a fit against the iterations."""
 
 from __future__ import annotations
 
@@ -16,37 +16,36 @@ from evlearn.plotting.axes import open_axes
 from evlearn.utils.typing import EstimatorLike, FloatArray
 from evlearn.utils.validation import check_choice
 
-_GID = "evlearn-objective"  # by which lines that are there already are counted
+_GID = "evlearn-objective"  # identifies lines of other displays on the same axes
 
 
 class ObjectiveDisplay:
-    """The objective of a fit against its iterations.
+    """Plot of the objective of a fit against the iterations.
 
-    The legend shows the last value, and whether the fit converged; the last value is marked by a filled marker if
-    it did and by a hollow one if it did not. Several fits drawn on the same axes have different colours, lines and
-    markers.
+    The legend shows the last value and whether the fit converged. The marker of the last value is filled if it
+    did, and hollow otherwise. Fits on the same axes differ in colors, lines and markers.
 
-    Make it with `from_estimator`.
+    Create it with `from_estimator`.
 
     Parameters
     ----------
     history : ndarray of shape (n_iterations + 1,)
-        The objective before the first iteration, and after each.
+        Objective before the first iteration, and after each.
     converged : bool
         Whether the fit converged.
     name : str
-        What to call the fit.
+        Name of the fit.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where the picture is drawn.
+        Axes of the plot.
     figure_ : matplotlib Figure
-        The figure around it.
+        Figure that contains the axes.
     line_ : matplotlib Line2D
-        The objective, with a marker at the last value.
+        Line of the objective, with a marker at the last value.
     legend_ : matplotlib Legend or None
-        The last value, and whether the fit converged.
+        Legend with the last value and the convergence.
 
     Examples
     --------
@@ -76,26 +75,26 @@ class ObjectiveDisplay:
         ax: Axes | None = None,
         legend: bool = True,
     ) -> ObjectiveDisplay:
-        """The objective of a fitted estimator.
+        """Draw the objective of a fitted estimator.
 
         Parameters
         ----------
         estimator : fitted estimator
-            Has the features ``objective_history_`` and ``converged_``.
+            Estimator with the attributes ``objective_history_`` and ``converged_``.
         name : str or None, default=None
-            What to call the fit in the legend; None means the name of the class.
+            Name of the fit in the legend; None uses the name of the class.
         kind : {"objective", "distance"}, default="objective"
-            What to draw: the objective, or its distance to the last value on a logarithmic scale. A straight line
-            that falls says that each iteration removes the same part of what is left.
+            Quantity to draw: the objective, or its distance to the last value on a logarithmic scale, where a
+            decreasing straight line shows linear convergence.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure. Give the ``ax_`` of another display to compare fits.
+            Axes to draw on; None creates a new figure. Pass the ``ax_`` of another display to compare fits.
         legend : bool, default=True
-            Whether to write the last value and whether the fit converged.
+            Whether to draw a legend with the last value and the convergence.
 
         Returns
         -------
         ObjectiveDisplay
-            The picture, drawn.
+            The drawn display.
         """
         fitted = split_pipeline(estimator)[1]
         missing = [
@@ -116,21 +115,21 @@ class ObjectiveDisplay:
     def plot(
         self, ax: Axes | None = None, *, kind: Literal["objective", "distance"] = "objective", legend: bool = True
     ) -> ObjectiveDisplay:
-        """Draw the picture, again or elsewhere.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         kind : {"objective", "distance"}, default="objective"
-            What to draw, see `from_estimator`.
+            Quantity to draw, see `from_estimator`.
         legend : bool, default=True
-            Whether to write the last value and whether the fit converged.
+            Whether to draw a legend with the last value and the convergence.
 
         Returns
         -------
         ObjectiveDisplay
-            The display itself.
+            This display.
         """
         check_choice("kind", kind, ("objective", "distance"))
         self.ax_: Axes
@@ -161,8 +160,8 @@ class ObjectiveDisplay:
         if kind == "objective":
             return iterations, self.history
         distances = np.abs(self.history - self.history[-1])
-        seen = distances > 0  # a logarithmic scale has no zero
-        return iterations[seen], distances[seen]
+        is_positive = distances > 0  # zero has no place on a logarithmic scale
+        return iterations[is_positive], distances[is_positive]
 
     def _set_frame(self, kind: str) -> None:
         self.ax_.set_xlabel("iteration")

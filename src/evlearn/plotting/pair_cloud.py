@@ -1,4 +1,4 @@
-"""Two numbers of each pair of samples against each other: points about a diagonal, or their density."""
+"""Scatter plot or density of 2 values per pair of samples, with the diagonal."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _ROUNDING = 1e-6
 
 
 class PairCloud(NamedTuple):
-    """What has been drawn.
+    """Artists of the plot.
 
     Attributes
     ----------
     points : PathCollection or None
-        The pairs, where they are few.
+        The pairs, if there are few.
     density : QuadMesh or None
-        How many pairs there are in each cell, where they are many.
+        Number of pairs per cell, if there are many.
     colorbar : Colorbar or None
-        What its colours stand for.
+        Color scale of the density.
     diagonal : Line2D
-        Where both numbers are the same.
+        Line of equal values.
     """
 
     points: PathCollection | None
@@ -49,7 +49,7 @@ def draw_pairs(ax: Axes, x: FloatArray, y: FloatArray, max_points: int) -> PairC
         colorbar = ax.figure.colorbar(density, ax=ax, label="pairs")
     else:
         points = ax.scatter(x, y, s=8, color="#0072B2", linewidths=0, alpha=0.5)
-    # Seen on dark cells as well.
+    # The white edge makes the line visible on dark cells.
     edge = withStroke(linewidth=2.4, foreground="white")
     diagonal = ax.plot([0, 1], [0, 1], color="black", linewidth=1, path_effects=[edge])[0]
     ax.set_aspect("equal")
@@ -57,22 +57,24 @@ def draw_pairs(ax: Axes, x: FloatArray, y: FloatArray, max_points: int) -> PairC
 
 
 def read_pairs(values: npt.ArrayLike, name: str) -> FloatArray:
-    """One number for each pair, checked."""
-    given = np.asarray(values)
-    if given.ndim != 1 or len(given) == 0:
-        raise ValueError(f"{name} must be one number per pair, got shape {given.shape}; choose pairs of a matrix.")
-    given = given if given.dtype == np.float32 else given.astype(np.float64, copy=False)
-    low, high = float(given.min()), float(given.max())
-    if not -_ROUNDING <= low <= high <= 1 + _ROUNDING:  # also where one is missing
+    """Check that there is one number between 0 and 1 for each pair."""
+    numbers = np.asarray(values)
+    if numbers.ndim != 1 or len(numbers) == 0:
         raise ValueError(
-            f"{name} must lie between 0 and 1, got values from {low:.6g} to {high:.6g}; bring them to this "
-            "scale, and leave out pairs without a value."
+            f"{name} must be one number per pair, got shape {numbers.shape}; select the pairs of a matrix first."
         )
-    return given
+    numbers = numbers if numbers.dtype == np.float32 else numbers.astype(np.float64, copy=False)
+    low, high = float(numbers.min()), float(numbers.max())
+    if not -_ROUNDING <= low <= high <= 1 + _ROUNDING:  # False for missing values, too
+        raise ValueError(
+            f"{name} must lie between 0 and 1, got values from {low:.6g} to {high:.6g}; rescale them "
+            "and remove pairs without a value."
+        )
+    return numbers
 
 
 def root_mean_squared_difference(x: FloatArray, y: FloatArray) -> float:
-    """How far two numbers are apart, on average."""
+    """Return the root mean squared difference, computed in blocks."""
     total = sum(
         float(np.square(np.subtract(x[block], y[block], dtype=np.float64)).sum()) for block in row_blocks(len(x))
     )
@@ -80,10 +82,10 @@ def root_mean_squared_difference(x: FloatArray, y: FloatArray) -> float:
 
 
 def _draw_density(ax: Axes, x: FloatArray, y: FloatArray) -> QuadMesh:
-    # Counted in blocks, so that a hundred million pairs take no memory beyond their own.
+    # Counting in blocks bounds the memory for many pairs.
     counts = np.zeros(_BINS * _BINS, dtype=np.int64)
     for block in row_blocks(len(x)):
-        counts += np.bincount(_cells(y[block]) * _BINS + _cells(x[block]), minlength=len(counts))
+        counts += np.bincount(_cell_indices(y[block]) * _BINS + _cell_indices(x[block]), minlength=len(counts))
     edges = np.linspace(0, 1, _BINS + 1)
     return ax.pcolormesh(
         edges,
@@ -94,7 +96,7 @@ def _draw_density(ax: Axes, x: FloatArray, y: FloatArray) -> QuadMesh:
     )
 
 
-def _cells(values: FloatArray) -> npt.NDArray[np.intp]:
+def _cell_indices(values: FloatArray) -> npt.NDArray[np.intp]:
     return np.clip((values * _BINS).astype(np.intp), 0, _BINS - 1)
 
 

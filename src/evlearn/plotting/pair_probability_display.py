@@ -1,4 +1,4 @@
-"""What resampled mixtures of BootClus say about single pairs of samples."""
+"""Histograms of the bootstrap probabilities of BootClus for pairs of samples."""
 
 from __future__ import annotations
 
@@ -12,54 +12,54 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
-from evlearn.partition import PairMasses
-from evlearn.partition.estimators import partition_of, reached
+from evlearn.partition.estimators import partition_of, transform_through_pipeline
+from evlearn.partition.relational import PairMasses
 from evlearn.plotting.axes import open_panels
-from evlearn.plotting.names import shortened
+from evlearn.plotting.names import shorten
 from evlearn.utils.typing import EstimatorLike, FloatArray
 
 _BINS = 20
-_LONGEST = 40  # letters above a panel
+_MAX_TITLE = 40  # characters of the title of a panel
 _BARS, _BOUND, _DEGREE = "0.75", "black", "#c44e52"
 
 
 class PairProbabilityDisplay:
-    """How the probability that two samples are in the same cluster varies over bootstrap resamples.
+    """Histograms of the probability, over bootstrap resamples, that 2 samples are in the same cluster.
 
-    Each panel is a pair of samples: a histogram of its probabilities, the bounds of the confidence interval as
-    dashed lines, and belief and plausibility of the same cluster as solid ones (Figures 4 and 8 of Denœux
+    Each panel shows a pair of samples: a histogram of its probabilities, the bounds of the confidence interval as
+    dashed lines, and belief and plausibility of the same cluster as solid lines (Figures 4 and 8 of Denœux
     (2020)).
 
-    Make it with `from_estimator`.
+    Create it with `from_estimator`.
 
     Parameters
     ----------
     probabilities : ndarray of shape (n_pairs, n_bootstrap)
-        The probability of the same cluster, for each pair and each resample.
+        Probability of the same cluster, for each pair and each resample.
     bounds : ndarray of shape (n_pairs, 2)
-        The bounds of the confidence interval.
+        Bounds of the confidence intervals.
     degrees : ndarray of shape (n_pairs, 2)
         Belief and plausibility of the same cluster.
     names : sequence of str
-        What each pair is called.
+        Names of the pairs.
 
     Attributes
     ----------
     axes_ : list of matplotlib Axes
-        A panel for each pair.
+        Axes of each pair.
     figure_ : matplotlib Figure
-        The figure around them.
+        Figure that contains the axes.
     bars_ : list of matplotlib BarContainer
-        The histograms.
+        Histograms.
     bound_lines_, degree_lines_ : list of list of matplotlib Line2D
-        The lines of the bounds, and those of belief and plausibility, for each pair.
+        Lines of the bounds, and of belief and plausibility, for each pair.
     legend_ : matplotlib Legend
-        What lines stand for, in the last panel.
+        Legend of the lines, in the last panel.
 
     See Also
     --------
     IntervalDisplay : Belief and plausibility of all pairs.
-    evlearn.cluster.BootClus.pair_probabilities : The numbers.
+    evlearn.cluster.BootClus.pair_probabilities : Probabilities of pairs.
 
     Examples
     --------
@@ -92,50 +92,53 @@ class PairProbabilityDisplay:
         *,
         ax: Sequence[Axes] | None = None,
     ) -> PairProbabilityDisplay:
-        """Pairs of samples as a fitted BootClus sees them.
+        """Draw the probabilities of pairs by a fitted BootClus.
 
         Parameters
         ----------
         estimator : fitted estimator
-            A `BootClus`, or a pipeline that ends in one.
+            `BootClus`, or a pipeline that ends in one.
         X : array-like or data frame of shape (n_samples, n_features)
-            Samples, new or old.
+            Training samples or new samples.
         pairs : array-like of int of shape (n_pairs, 2)
-            Pairs of them, by their numbers.
+            Positions of the samples of each pair.
         ax : sequence of matplotlib Axes, default=None
-            Where to draw, one for each pair; None makes a new figure.
+            Axes to draw on, one for each pair; None creates a new figure.
 
         Returns
         -------
         PairProbabilityDisplay
-            The picture, drawn.
+            The drawn display.
         """
-        method, rows = reached(estimator, X)
+        method, rows = transform_through_pipeline(estimator, X)
         if not hasattr(method, "pair_probabilities"):
-            raise ValueError(f"estimator must be a BootClus, which has resamples, got {method!r}.")
+            raise ValueError(f"estimator must be a BootClus, which has bootstrap resamples, got {method!r}.")
         probabilities = method.pair_probabilities(rows, pairs)
         partition = partition_of(estimator, X)
-        chosen = np.asarray(pairs)
-        same: PairMasses = partition.relational(chosen)
-        sides = [(1 - method.confidence) / 2, (1 + method.confidence) / 2]
-        bounds = np.quantile(probabilities, sides, axis=1).T
-        called = partition.sample_names
-        names = [" and ".join(str(k if called is None else called[k]) for k in pair) for pair in chosen.tolist()]
-        degrees = np.column_stack([same.same, same.plausibility_same])
+        positions = np.asarray(pairs)
+        relation: PairMasses = partition.relational(positions)
+        quantiles = [(1 - method.confidence_level) / 2, (1 + method.confidence_level) / 2]
+        bounds = np.quantile(probabilities, quantiles, axis=1).T
+        sample_names = partition.sample_names
+        names = [
+            " and ".join(str(k if sample_names is None else sample_names[k]) for k in pair)
+            for pair in positions.tolist()
+        ]
+        degrees = np.column_stack([relation.same_cluster, relation.plausibility_same])
         return cls(probabilities=probabilities, bounds=bounds, degrees=degrees, names=names).plot(ax)
 
     def plot(self, ax: Sequence[Axes] | None = None) -> PairProbabilityDisplay:
-        """Draw the picture, again or elsewhere.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : sequence of matplotlib Axes, default=None
-            Where to draw, one for each pair; None makes a new figure.
+            Axes to draw on, one for each pair; None creates a new figure.
 
         Returns
         -------
         PairProbabilityDisplay
-            The display itself.
+            This display.
         """
         self.axes_: list[Axes] = open_panels(ax, len(self.names))
         self.figure_: Figure | SubFigure = self.axes_[0].figure
@@ -152,22 +155,22 @@ class PairProbabilityDisplay:
         heights, edges = np.histogram(self.probabilities[number], bins=_BINS, range=(0, 1))
         bars = panel.bar(edges[:-1], heights, width=np.diff(edges), align="edge", color=_BARS, edgecolor="white")
         self.bars_.append(bars)
-        # Belief first: where both are the same, the dashed line is seen on the solid one.
+        # Solid lines first, so that coinciding dashed lines remain visible.
         self.degree_lines_.append(
             [
-                panel.axvline(one, color=_DEGREE, linewidth=2, label="belief and plausibility")
-                for one in self.degrees[number]
+                panel.axvline(x, color=_DEGREE, linewidth=2, label="belief and plausibility")
+                for x in self.degrees[number]
             ]
         )
         self.bound_lines_.append(
             [
-                panel.axvline(one, color=_BOUND, linestyle="--", linewidth=1.4, label="confidence interval")
-                for one in self.bounds[number]
+                panel.axvline(x, color=_BOUND, linestyle="--", linewidth=1.4, label="confidence interval")
+                for x in self.bounds[number]
             ]
         )
         panel.set(
             xlim=(-0.02, 1.02),
             xlabel="probability of the same cluster",
             ylabel="resamples",
-            title=shortened(self.names[number], _LONGEST),
+            title=shorten(self.names[number], _MAX_TITLE),
         )

@@ -1,4 +1,4 @@
-"""The picture of a credal partition: which samples are sure, torn or outliers, and how far clusters may reach."""
+"""Plot of a credal partition: sure, torn and outlying samples, and hulls of clusters."""
 
 from __future__ import annotations
 
@@ -24,97 +24,97 @@ from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.hulls import cluster_hulls
 from evlearn.plotting.legends import cluster_key, draw_legend, key
-from evlearn.plotting.names import on_axis, shortened
+from evlearn.plotting.names import shorten, shorten_for_axis
 from evlearn.plotting.overlays import ellipses_of, place_prototypes, sizes_of, true_classes
-from evlearn.plotting.plane import place
-from evlearn.plotting.sampling import sample, share_out
+from evlearn.plotting.plane import coordinates
+from evlearn.plotting.sampling import allocate, draw_subset
 from evlearn.utils.typing import BoolArray, EstimatorLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice
 
-_MOST_IN_LEGEND = 8  # clusters; with the four kinds of mark there are twelve entries
-_MOST_IN_PICTURE = 60  # names of clusters
-_CROWD = 2000  # drawn samples
-_HIDDEN = 5  # samples of a cluster that its name would hide
-_MOST_HULLS = 6  # clusters; the hulls of more are a net
+_MAX_IN_LEGEND = 8  # clusters; with 4 kinds of marks, the legend has 12 entries
+_MAX_NAMES = 60  # names of clusters
+_MIN_CROWD = 2000  # drawn samples
+_MAX_HIDDEN = 5  # samples; the name of a smaller cluster would hide them
+_MAX_HULLS = 6  # clusters; more hulls would overlap too much
 _DENSITY_BINS = 100  # along each axis
-_HULL_NAMES = {"lower": "surely in", "upper": "possibly in"}
+_HULL_NAMES = {"lower": "sure samples", "upper": "possible samples"}
 _PROTOTYPE = "X"
 Rule: TypeAlias = Literal["verdict", "max_mass", "interval_dominance"]
 _HULL_STYLES = {"lower": "-", "upper": (0, (5, 2.5))}
 
 
 class CredalPartitionDisplay:
-    """The picture of a credal partition in two dimensions.
+    """Plot of a credal partition in 2 dimensions.
 
-    Samples have the colour and the marker of their most plausible cluster. Filled markers are sure. Rings are
-    torn: the core has the colour of the other cluster, and is white where there are several. Black crosses are
-    outliers. Solid lines are the convex hulls of the samples that are surely in a cluster, dashed lines those of
-    all that are possibly in it. With ``rule="max_mass"`` these are the lower and upper approximations of Figure 2
-    of Denœux (2021).
+    Samples have the color and the marker of their most plausible cluster. Filled markers are sure samples. Rings
+    are torn samples: the inner color is that of the other cluster, or white for several other clusters. Black
+    crosses are outliers. Solid lines are the convex hulls of the sure samples of a cluster, dashed lines those of
+    its possible samples. With ``rule="max_mass"`` these are the lower and upper approximations of Figure 2 of
+    Denœux (2021).
 
-    Make it with `from_estimator` or `from_partition`; the constructor expects what these compute.
+    Create it with `from_estimator` or `from_partition`; the constructor expects computed values.
 
     Parameters
     ----------
     points : ndarray of shape (n_samples, 2)
-        Where the samples lie.
+        Coordinates of the samples.
     clusters : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each sample.
+        Most plausible cluster of each sample.
     torn : ndarray of bool of shape (n_samples,)
-        Whether the sample has several candidates.
+        True for samples with several candidates.
     outliers : ndarray of bool of shape (n_samples,)
-        Whether the sample has none.
+        True for samples without candidates.
     lower_hulls : sequence of ndarray of shape (n_corners, 2)
-        For each cluster, the corners of the convex hull of the samples that have no other candidate, in order
-        around it; two for a segment. With fewer there is nothing to draw.
+        For each cluster, the corners of the convex hull of the samples with no other candidate, in order. Hulls
+        with fewer than 2 corners are not drawn.
     upper_hulls : sequence of ndarray of shape (n_corners, 2)
-        The same for all samples that it is a candidate of.
+        The same for all samples with this candidate.
     cluster_names : sequence of str
-        The name of each cluster.
-    axis_labels : sequence of two str
-        What to write on the axes.
+        Names of the clusters.
+    axis_labels : sequence of 2 str
+        Labels of the axes.
     rivals : ndarray of int of shape (n_samples,), default=None
-        The other candidate of each torn sample, -1 where there are several or none.
+        Other candidate of each torn sample, -1 for several or none.
     classes : ndarray of int of shape (n_samples,), default=None
-        The true class of each sample, which then decides its marker.
+        True class of each sample, which determines its marker.
     class_names : sequence of str, default=()
-        The name of each class.
+        Names of the classes.
     sizes : ndarray of shape (n_samples,), default=None
         Numbers from 0 to 1 for the areas of markers.
     prototypes : ndarray of shape (n_clusters, 2), default=None
-        Where the prototypes of clusters lie.
+        Coordinates of the prototypes.
     ellipses : sequence of ndarray of shape (n_corners, 2), default=None
-        A closed line around each cluster.
+        Closed line around each cluster.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where the picture is drawn.
+        Axes of the plot.
     figure_ : matplotlib Figure
-        The figure around it.
+        Figure that contains the axes.
     drawn_ : ndarray of int
-        The numbers of the samples that are drawn, in ascending order: all of them, or a subset.
+        Positions of the drawn samples, all or a subset, in ascending order.
     sure_points_, torn_points_ : list of matplotlib PathCollection
-        The markers of sure and of torn samples, for each cluster, and in it for each class where these are shown.
+        Markers of sure and of torn samples, by cluster, and by class if these are shown.
     outlier_points_ : matplotlib PathCollection
-        The crosses of the outliers.
+        Crosses of the outliers.
     density_ : matplotlib QuadMesh or None
-        Where all samples are, in grey, if only a subset is drawn.
+        Density of all samples, in gray, if only a subset is drawn.
     lower_lines_, upper_lines_ : list of matplotlib Line2D or None
-        The hulls, for each cluster; None where there is nothing to draw.
+        Hulls of the clusters; None if a hull is not drawn.
     prototype_points_ : list of matplotlib PathCollection
-        The prototypes.
+        Markers of the prototypes.
     ellipse_lines_ : list of matplotlib Line2D
-        The ellipses.
+        Ellipses of the clusters.
     legend_ : matplotlib Legend or None
-        The legend.
+        Legend of the plot.
     names_ : list of matplotlib Text
-        The names of the clusters in the picture, when they are too many for the legend.
+        Names of the clusters in the plot, if they are too many for the legend.
 
     See Also
     --------
-    evlearn.CredalPartition.verdict : How the candidates of a sample are chosen.
-    evlearn.CredalPartition.to_rough : The other two rules.
+    evlearn.CredalPartition.verdict : Default rule for the candidates of a sample.
+    evlearn.CredalPartition.to_rough : The other rules.
 
     Examples
     --------
@@ -184,60 +184,60 @@ class CredalPartitionDisplay:
         hulls: bool | Literal["auto"] = "auto",
         legend: bool = True,
     ) -> CredalPartitionDisplay:
-        """The picture of what a fitted estimator says about data.
+        """Draw the partition of data by a fitted estimator.
 
         Parameters
         ----------
         estimator : fitted evlearn estimator
-            If `X` holds the very data that it was fitted on, its ``credal_partition_`` is drawn; otherwise what
-            its ``predict_mass`` says about `X`. To show masses over other features than those that it was fitted
+            If `X` is the training data, its ``credal_partition_`` is drawn; otherwise the
+            result of its ``predict_mass``. To show masses over other features than those that it was fitted
             on, use ``from_partition(estimator.credal_partition_, X)``.
         X : array-like or data frame of shape (n_samples, n_features)
-            The features of the samples; the axes carry the column names of a data frame.
-        features : sequence of two int or str, default=None
-            The features to show, by number or column name. None means the two that there are or, where there are
-            more, the first two principal components of `X`, whose share of the variance the axes show.
+            Features of the samples. The axes have the column names of a data frame.
+        features : sequence of 2 int or str, default=None
+            Features to show, by number or column name. None uses both of 2 features, or the first 2 principal
+            components of more; the axes show their shares of the variance.
         rule : {"verdict", "max_mass", "interval_dominance"}, default="verdict"
-            How the candidates of a sample are chosen: by the verdict that summaries and tables show, or as in the
-            rough partitions of the papers. With the last rule no sample is an outlier.
+            Rule for the candidates of a sample: the verdict of summaries and tables, or a rough partition of the
+            papers. With "interval_dominance" no sample is an outlier.
         level : float, default=0.6
-            For "verdict": the belief that the candidates of a sample must have together.
+            Minimum belief in the set of candidates, for the rule "verdict".
         y_true : array-like of shape (n_samples,), default=None
-            The true classes: then these have the markers, and clusters only have colours.
+            True classes. Markers then show classes, and colors show clusters.
         size : {"plausibility", "belief"} or None, default=None
-            What the areas of markers show about a sample and its most plausible cluster; None draws all alike.
+            Quantity shown by the areas of markers, for the most plausible cluster; None uses equal areas.
         prototypes : bool, default=False
             Whether to draw ``cluster_centers_`` of the estimator.
         ellipses : bool, default=False
-            Whether to draw the ellipses that hold 90 % of the components of a Gaussian mixture: that of the
-            estimator (``mixture_``), or the estimator itself.
+            Whether to draw the 90 % ellipses of the components of a Gaussian mixture: ``mixture_`` of the
+            estimator, or the estimator itself.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         max_points : int, default=20000
-            The largest number of samples to draw. Of more, a random subset is drawn, in which sure, torn and
-            outlying samples and clusters have their shares, but for a few of each that are always drawn. The
-            title says so, counts and hulls are those of all samples, and a grey shade shows where these are.
+            Maximum number of samples to draw. Of more samples, a stratified random subset is drawn, with a minimum
+            number of sure, torn and outlying samples and of each cluster. The title mentions the subset, counts
+            and hulls are those of all samples, and the density of all samples is gray.
         random_state : int, RandomState instance or None, default=0
-            The seed of that sample.
+            Seed of the random subset.
         hulls : bool or "auto", default="auto"
-            Whether to draw the hulls; "auto" does for up to six clusters.
+            Whether to draw the hulls; "auto" draws those of up to 6 clusters.
         legend : bool, default=True
-            Whether to explain the marks. More than eight clusters are named in the picture instead.
+            Whether to draw a legend. More than 8 clusters are labeled in the plot instead.
 
         Returns
         -------
         CredalPartitionDisplay
-            The picture, drawn.
+            The drawn display.
         """
         return cls.from_partition(
-            read_partition(estimator, X),
+            partition_for_plot(estimator, X),
             X,
             features=features,
             rule=rule,
             level=level,
             y_true=y_true,
             size=size,
-            prototypes=centers_of(estimator) if prototypes else None,
+            prototypes=prototypes_of(estimator) if prototypes else None,
             mixture=mixture_of(estimator) if ellipses else None,
             ax=ax,
             max_points=max_points,
@@ -265,49 +265,49 @@ class CredalPartitionDisplay:
         hulls: bool | Literal["auto"] = "auto",
         legend: bool = True,
     ) -> CredalPartitionDisplay:
-        """The picture of a credal partition.
+        """Draw a credal partition.
 
         Parameters
         ----------
         partition : CredalPartition
-            The partition.
+            Partition to draw.
         X : array-like or data frame of shape (n_samples, n_features)
-            The features of the samples; the axes carry the column names of a data frame.
-        features : sequence of two int or str, default=None
-            The features to show, by number or column name. None means the two that there are or, where there are
-            more, the first two principal components of `X`, whose share of the variance the axes show.
+            Features of the samples. The axes have the column names of a data frame.
+        features : sequence of 2 int or str, default=None
+            Features to show, by number or column name. None uses both of 2 features, or the first 2 principal
+            components of more; the axes show their shares of the variance.
         rule : {"verdict", "max_mass", "interval_dominance"}, default="verdict"
-            How the candidates of a sample are chosen: by the verdict that summaries and tables show, or as in the
-            rough partitions of the papers. With the last rule no sample is an outlier.
+            Rule for the candidates of a sample: the verdict of summaries and tables, or a rough partition of the
+            papers. With "interval_dominance" no sample is an outlier.
         level : float, default=0.6
-            For "verdict": the belief that the candidates of a sample must have together.
+            Minimum belief in the set of candidates, for the rule "verdict".
         y_true : array-like of shape (n_samples,), default=None
-            The true classes: then these have the markers, and clusters only have colours.
+            True classes. Markers then show classes, and colors show clusters.
         size : {"plausibility", "belief"} or None, default=None
-            What the areas of markers show about a sample and its most plausible cluster; None draws all alike.
+            Quantity shown by the areas of markers, for the most plausible cluster; None uses equal areas.
         prototypes : array-like of shape (n_clusters, n_features), default=None
             Prototypes to draw, in the space of `X`.
         mixture : fitted Gaussian mixture, default=None
-            A mixture whose components are the clusters: the ellipses that hold 90 % of each are drawn.
+            Mixture whose components are the clusters; their 90 % ellipses are drawn.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         max_points : int, default=20000
-            The largest number of samples to draw. Of more, a random subset is drawn, in which sure, torn and
-            outlying samples and clusters have their shares, but for a few of each that are always drawn. The
-            title says so, counts and hulls are those of all samples, and a grey shade shows where these are.
+            Maximum number of samples to draw. Of more samples, a stratified random subset is drawn, with a minimum
+            number of sure, torn and outlying samples and of each cluster. The title mentions the subset, counts
+            and hulls are those of all samples, and the density of all samples is gray.
         random_state : int, RandomState instance or None, default=0
-            The seed of that sample.
+            Seed of the random subset.
         hulls : bool or "auto", default="auto"
-            Whether to draw the hulls; "auto" does for up to six clusters.
+            Whether to draw the hulls; "auto" draws those of up to 6 clusters.
         legend : bool, default=True
-            Whether to explain the marks. More than eight clusters are named in the picture instead.
+            Whether to draw a legend. More than 8 clusters are labeled in the plot instead.
 
         Returns
         -------
         CredalPartitionDisplay
-            The picture, drawn.
+            The drawn display.
         """
-        display = make_display(
+        display = build_display(
             partition,
             X,
             features=features,
@@ -329,25 +329,25 @@ class CredalPartitionDisplay:
         hulls: bool | Literal["auto"] = "auto",
         legend: bool = True,
     ) -> CredalPartitionDisplay:
-        """Draw the picture, again or elsewhere.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         max_points : int, default=20000
-            The largest number of samples to draw, see `from_partition`.
+            Maximum number of samples to draw, see `from_partition`.
         random_state : int, RandomState instance or None, default=0
-            The seed of the sample.
+            Seed of the random subset.
         hulls : bool or "auto", default="auto"
-            Whether to draw the hulls; "auto" does for up to six clusters.
+            Whether to draw the hulls; "auto" draws those of up to 6 clusters.
         legend : bool, default=True
-            Whether to explain the marks.
+            Whether to draw a legend.
 
         Returns
         -------
         CredalPartitionDisplay
-            The display itself.
+            This display.
         """
         if not isinstance(max_points, (int, np.integer)) or max_points < 1:
             raise ValueError(f"max_points must be a positive whole number, got {max_points!r}.")
@@ -356,61 +356,64 @@ class CredalPartitionDisplay:
         self.ax_: Axes
         self.figure_: Figure | SubFigure
         self.ax_, self.figure_ = open_axes(ax, width=7.4 if legend else 6.4)
-        self.ax_.set(xlabel=on_axis(self.axis_labels[0]), ylabel=on_axis(self.axis_labels[1]))
+        self.ax_.set(xlabel=shorten_for_axis(self.axis_labels[0]), ylabel=shorten_for_axis(self.axis_labels[1]))
         self._choose_samples(int(max_points), check_random_state(random_state))
         self._draw_samples()
-        enclosed = len(self.cluster_names) <= _MOST_HULLS if hulls == "auto" else bool(hulls)
-        # Lower over upper: where they are the same, one solid line is seen.
-        self.upper_lines_ = self._draw_hulls(self.upper_hulls, "upper") if enclosed else []
-        self.lower_lines_ = self._draw_hulls(self.lower_hulls, "lower") if enclosed else []
+        has_hulls = len(self.cluster_names) <= _MAX_HULLS if hulls == "auto" else bool(hulls)
+        # Lower hulls are drawn last, so that equal hulls are solid lines.
+        self.upper_lines_ = self._draw_hulls(self.upper_hulls, "upper") if has_hulls else []
+        self.lower_lines_ = self._draw_hulls(self.lower_hulls, "lower") if has_hulls else []
         self.ellipse_lines_: list[Line2D] = self._draw_ellipses()
         self.prototype_points_: list[PathCollection] = self._draw_prototypes()
-        many = len(self.cluster_names) > _MOST_IN_LEGEND
-        self.names_: list[Text] = self._draw_names() if legend and many else []
+        is_long = len(self.cluster_names) > _MAX_IN_LEGEND
+        self.names_: list[Text] = self._draw_names() if legend and is_long else []
         self.legend_: Legend | None = self._draw_legend() if legend else None
         return self
 
     def _choose_samples(self, max_points: int, random: np.random.RandomState) -> None:
         kinds = (~(self.torn | self.outliers), self.torn, self.outliers)
-        numbers = [np.flatnonzero(kind) for kind in kinds]
-        shares = share_out(max_points, [len(one) for one in numbers])
-        drawn = [
-            sample(one, share, self.clusters[one], random) for one, share in zip(numbers, shares, strict=True)
+        positions = [np.flatnonzero(kind) for kind in kinds]
+        shares = allocate(max_points, [len(members) for members in positions])
+        subsets = [
+            draw_subset(members, share, self.clusters[members], random)
+            for members, share in zip(positions, shares, strict=True)
         ]
-        self.drawn_: IntArray = np.sort(np.concatenate(drawn))
+        self.drawn_: IntArray = np.sort(np.concatenate(subsets))
         self.density_: QuadMesh | None = None
         if len(self.drawn_) < len(self.points):
             self.density_ = self._draw_density()
             title = self.ax_.get_title()
-            note = f"{len(self.drawn_):,} of {len(self.points):,} samples; grey: where all are"
+            note = f"{len(self.drawn_):,} of {len(self.points):,} samples; gray: density of all samples"
             self.ax_.set_title(f"{title}\n{note}" if title else note, fontsize="small")
 
     def _draw_density(self) -> QuadMesh:
         counts, x, y = np.histogram2d(self.points[:, 0], self.points[:, 1], bins=_DENSITY_BINS)
         heights = np.ma.masked_equal(np.log1p(counts.T), 0)
         top = float(heights.max())
-        # From pale, not from white: a place with a single sample is seen too.
-        density = self.ax_.pcolormesh(x, y, heights, cmap="Greys", vmin=-0.3 * top, vmax=2.5 * top, zorder=0)
-        density.sticky_edges.x.clear()  # or marks at the edge would be cut
+        # The scale starts below 0, so that cells with a single sample are visible.
+        density = self.ax_.pcolormesh(x, y, heights, cmap="Grays", vmin=-0.3 * top, vmax=2.5 * top, zorder=0)
+        density.sticky_edges.x.clear()  # sticky edges would cut marks
         density.sticky_edges.y.clear()
         return density
 
     def _draw_samples(self) -> None:
         points, clusters = self.points[self.drawn_], self.clusters[self.drawn_]
         torn, outliers = self.torn[self.drawn_], self.outliers[self.drawn_]
-        # From 45 square points for a dozen samples to 4 for twenty thousand.
+        # From 45 square points for 12 samples to 4 for 20,000.
         area = float(np.clip(600 / np.sqrt(len(points)), 4, 45))
         self.sure_points_: list[PathCollection] = []
         self.torn_points_: list[PathCollection] = []
-        # Where there are true classes, these decide the marker; else the cluster does.
-        marked = clusters if self.classes is None else self.classes[self.drawn_]
+        # Markers show the true classes, if any, or else the clusters.
+        marker_numbers = clusters if self.classes is None else self.classes[self.drawn_]
         markers = range(max(len(self.class_names), 1))
         for cluster, number in product(range(len(self.cluster_names)), markers):
             marker = cluster if self.classes is None else number
-            own = (clusters == cluster) & (marked == marker)
-            sure, doubtful = own & ~torn & ~outliers, own & torn
-            self.sure_points_.append(self._scatter(points, sure, cluster, marker, area, None))
-            self.torn_points_.append(self._scatter(points, doubtful, cluster, marker, area, self._cores(doubtful)))
+            members = (clusters == cluster) & (marker_numbers == marker)
+            sure_members, doubtful_members = members & ~torn & ~outliers, members & torn
+            self.sure_points_.append(self._scatter(points, sure_members, cluster, marker, area, None))
+            self.torn_points_.append(
+                self._scatter(points, doubtful_members, cluster, marker, area, self._cores(doubtful_members))
+            )
         self.outlier_points_: PathCollection = self.ax_.scatter(
             points[outliers, 0],
             points[outliers, 1],
@@ -421,43 +424,43 @@ class CredalPartitionDisplay:
             zorder=5,
         )
 
-    def _cores(self, chosen: BoolArray) -> list[str]:
-        """The colours of the other candidates of torn samples."""
+    def _cores(self, selected: BoolArray) -> list[str]:
+        """Return the colors of the other candidates of torn samples."""
         if self.rivals is None:
             return ["white"]
         return [
-            palette.cluster_color(rival) if rival >= 0 else "white" for rival in self.rivals[self.drawn_][chosen]
+            palette.cluster_color(rival) if rival >= 0 else "white" for rival in self.rivals[self.drawn_][selected]
         ]
 
     def _scatter(
         self,
         points: FloatArray,
-        chosen: BoolArray,
+        selected: BoolArray,
         cluster: int,
         marker: int,
         area: float,
         cores: list[str] | None,
     ) -> PathCollection:
-        thin = 0.5 if area < 15 else 0.8
-        ring = cores is not None
-        area = palette.marker_area(marker, 1.2 * area if ring else area)
-        areas = area if self.sizes is None else _areas(area, self.sizes[self.drawn_][chosen])
+        edge_width = 0.5 if area < 15 else 0.8
+        is_ring = cores is not None
+        area = palette.marker_area(marker, 1.2 * area if is_ring else area)
+        areas = area if self.sizes is None else _areas(area, self.sizes[self.drawn_][selected])
         return self.ax_.scatter(
-            points[chosen, 0],
-            points[chosen, 1],
+            points[selected, 0],
+            points[selected, 1],
             s=areas,
             marker=palette.cluster_marker(marker),
             facecolors=palette.cluster_color(cluster) if cores is None else cores,
             edgecolors=[palette.cluster_shade(cluster)],
-            linewidths=1.8 * thin if ring else 0.6 * thin,
-            zorder=3 if ring else 2,
+            linewidths=1.8 * edge_width if is_ring else 0.6 * edge_width,
+            zorder=3 if is_ring else 2,
         )
 
     def _draw_prototypes(self) -> list[PathCollection]:
         return [
             self.ax_.scatter(
-                place[0],
-                place[1],
+                position[0],
+                position[1],
                 s=160,
                 marker=_PROTOTYPE,
                 facecolors=palette.cluster_color(cluster),
@@ -465,7 +468,7 @@ class CredalPartitionDisplay:
                 linewidths=1.2,
                 zorder=7,
             )
-            for cluster, place in enumerate(() if self.prototypes is None else self.prototypes)
+            for cluster, position in enumerate(() if self.prototypes is None else self.prototypes)
         ]
 
     def _draw_ellipses(self) -> list[Line2D]:
@@ -483,9 +486,8 @@ class CredalPartitionDisplay:
 
     def _draw_hull(self, hull: FloatArray, cluster: int, kind: str) -> Line2D:
         closed = hull if len(hull) == 2 else np.vstack([hull, hull[:1]])
-        # Few samples are not to be hidden by lines; among many the lines would be lost, so they go on top, with a
-        # white border.
-        crowded = len(self.drawn_) > _CROWD
+        # Lines must not hide small numbers of samples. Among many samples, lines are on top, with a white border.
+        crowded = len(self.drawn_) > _MIN_CROWD
         (line,) = self.ax_.plot(
             *closed.T,
             color=palette.cluster_shade(cluster),
@@ -497,88 +499,88 @@ class CredalPartitionDisplay:
         return line
 
     def _draw_names(self) -> list[Text]:
-        """The name of each cluster in the middle of its samples, or above them where they are few."""
-        if len(self.cluster_names) > _MOST_IN_PICTURE:
+        """Write the name of each cluster at the center of its samples, or above few samples."""
+        if len(self.cluster_names) > _MAX_NAMES:
             return []
-        inside = self.drawn_[~self.outliers[self.drawn_]]
-        points, clusters = self.points[inside], self.clusters[inside]
+        clustered = self.drawn_[~self.outliers[self.drawn_]]
+        points, clusters = self.points[clustered], self.clusters[clustered]
         return [self._draw_name(cluster, points[clusters == cluster]) for cluster in np.unique(clusters)]
 
     def _draw_name(self, cluster: int, points: FloatArray) -> Text:
-        few = len(points) <= _HIDDEN
-        x, y = points[points[:, 1].argmax()] if few else np.median(points, axis=0)
+        is_small = len(points) <= _MAX_HIDDEN
+        x, y = points[points[:, 1].argmax()] if is_small else np.median(points, axis=0)
         above = ScaledTranslation(0, 5 / 72, self.figure_.dpi_scale_trans)
         return self.ax_.text(
             x,
             y,
-            shortened(self.cluster_names[cluster]),
-            transform=self.ax_.transData + above if few else self.ax_.transData,
+            shorten(self.cluster_names[cluster]),
+            transform=self.ax_.transData + above if is_small else self.ax_.transData,
             color=palette.cluster_shade(cluster),
             fontsize="small",
             fontweight="bold",
             ha="center",
-            va="bottom" if few else "center",
+            va="bottom" if is_small else "center",
             path_effects=[withStroke(linewidth=3, foreground="white")],
             zorder=6,
         )
 
     def _draw_legend(self) -> Legend:
         handles, title = self._legend_entries()
-        return draw_legend(self.ax_, handles, title, crowded=len(self.drawn_) > _CROWD)
+        return draw_legend(self.ax_, handles, title, crowded=len(self.drawn_) > _MIN_CROWD)
 
     def _legend_entries(self) -> tuple[list[Line2D], str]:
-        """What stands in the legend, and above it."""
+        """Return the entries and the title of the legend."""
         n_clusters = len(self.cluster_names)
-        if n_clusters <= _MOST_IN_LEGEND:
+        if n_clusters <= _MAX_IN_LEGEND:
             style = {} if self.classes is None else {"marker": "o"}
             handles = [cluster_key(cluster, name, **style) for cluster, name in enumerate(self.cluster_names)]
             return handles + self._mark_keys(), "cluster"
-        title = f"{n_clusters} clusters" + (",\nnamed in the picture" if self.names_ else "")
+        title = f"{n_clusters} clusters" + (",\nnamed in the plot" if self.names_ else "")
         return self._mark_keys(), title
 
     def _mark_keys(self) -> list[Line2D]:
-        """What torn samples, outliers and hulls look like, as far as the picture has them."""
-        grey = "0.35"
+        """Return legend entries of the marks that occur in the plot."""
+        gray = "0.35"
         keys = [
-            cluster_key(number, f"true class {name}", markerfacecolor=grey, markeredgecolor=grey)
+            cluster_key(number, f"true class {name}", markerfacecolor=gray, markeredgecolor=gray)
             for number, name in enumerate(self.class_names)
         ]
-        keys += self._torn_keys(grey)
+        keys += self._torn_keys(gray)
         if self.outliers.any():
             label = f"outlier: {self._share(self.outliers)}"
             keys.append(key(label, marker=palette.OUTLIER_MARKER, markeredgecolor=palette.OUTLIER_COLOR))
         for kind, lines in (("lower", self.lower_lines_), ("upper", self.upper_lines_)):
             if any(line is not None for line in lines):
-                keys.append(key(_HULL_NAMES[kind], color=grey, linestyle=_HULL_STYLES[kind]))
+                keys.append(key(_HULL_NAMES[kind], color=gray, linestyle=_HULL_STYLES[kind]))
         if self.prototype_points_:
             style = {"markersize": 10, "markerfacecolor": "white", "markeredgecolor": "black"}
             keys.append(key("prototype", marker=_PROTOTYPE, **style))
         if self.ellipse_lines_:
-            keys.append(key("90 % of a component", color=grey, linestyle="-", linewidth=1.8))
+            keys.append(key("90 % of a component", color=gray, linestyle="-", linewidth=1.8))
         return keys
 
-    def _torn_keys(self, grey: str) -> list[Line2D]:
-        ring = {"marker": "o", "markeredgecolor": grey, "markeredgewidth": 1.4}
+    def _torn_keys(self, gray: str) -> list[Line2D]:
+        ring = {"marker": "o", "markeredgecolor": gray, "markeredgewidth": 1.4}
         if self.rivals is None:
-            several, two = self.torn, np.zeros_like(self.torn)
+            among_more, between_pairs = self.torn, np.zeros_like(self.torn)
         else:
-            several, two = self.torn & (self.rivals < 0), self.torn & (self.rivals >= 0)
+            among_more, between_pairs = self.torn & (self.rivals < 0), self.torn & (self.rivals >= 0)
         keys = []
-        if two.any():
-            keys.append(key(f"torn between two: {self._share(two)}", markerfacecolor="0.8", **ring))
-        if several.any():
-            more = "torn between more" if two.any() else "torn"
-            keys.append(key(f"{more}: {self._share(several)}", markerfacecolor="white", **ring))
+        if between_pairs.any():
+            keys.append(key(f"torn between 2: {self._share(between_pairs)}", markerfacecolor="0.8", **ring))
+        if among_more.any():
+            label = "torn between more" if between_pairs.any() else "torn"
+            keys.append(key(f"{label}: {self._share(among_more)}", markerfacecolor="white", **ring))
         return keys
 
-    def _share(self, chosen: BoolArray) -> str:
-        """How many samples, and how many in a hundred."""
-        number = int(chosen.sum())
-        percent = 100 * number / len(chosen)
+    def _share(self, selected: BoolArray) -> str:
+        """Return the number and the percentage of selected samples."""
+        number = int(selected.sum())
+        percent = 100 * number / len(selected)
         return f"{number:,} ({percent:.0f} %)" if percent >= 10 else f"{number:,} ({percent:.2g} %)"
 
 
-def make_display(
+def build_display(
     partition: CredalPartition,
     X: Any,
     *,
@@ -590,8 +592,8 @@ def make_display(
     prototypes: Any,
     mixture: Any,
 ) -> CredalPartitionDisplay:
-    """The picture of a credal partition, not yet drawn."""
-    points, axis_labels = place(X, features, partition.n_samples)
+    """Return the display of a credal partition, not yet drawn."""
+    points, axis_labels = coordinates(X, features, partition.n_samples)
     classes, class_names = true_classes(y_true, partition.n_samples)
     candidates = candidates_of(partition, rule, level)
     n_candidates = candidates.sum(axis=1)
@@ -616,79 +618,79 @@ def make_display(
 
 
 def candidates_of(partition: CredalPartition, rule: Rule, level: float) -> BoolArray:
-    """The clusters that each sample may belong to."""
+    """Return the candidate clusters of each sample."""
     check_choice("rule", rule, ("verdict", "max_mass", "interval_dominance"))
     return partition.verdict(level).candidates if rule == "verdict" else partition.to_rough(rule)
 
 
 def rivals_of(candidates: BoolArray, clusters: IntArray) -> IntArray:
-    """The other cluster of each sample that has two candidates, and else -1."""
+    """Return the other candidate of samples with 2 candidates, -1 for other samples."""
     rows = np.arange(len(clusters))
-    two = (candidates.sum(axis=1) == 2) & candidates[rows, clusters]
+    has_rival = (candidates.sum(axis=1) == 2) & candidates[rows, clusters]
     others = candidates.copy()
     others[rows, clusters] = False
-    return np.where(two, others.argmax(axis=1), -1)
+    return np.where(has_rival, others.argmax(axis=1), -1)
 
 
-def of_cluster(
-    picture: CredalPartitionDisplay, cluster: int, own: BoolArray, sizes: FloatArray
+def select_cluster(
+    display: CredalPartitionDisplay, cluster: int, members: BoolArray, sizes: FloatArray
 ) -> CredalPartitionDisplay:
-    """The picture of the samples that may belong to one cluster, with areas of their own, not yet drawn."""
-    nothing = np.empty((0, 2))
+    """Return the display of the possible samples of a cluster with given sizes, not yet drawn."""
+    no_lines = np.empty((0, 2))
 
-    def only(lines: Sequence[FloatArray]) -> list[FloatArray]:
-        return [line if number == cluster else nothing for number, line in enumerate(lines)]
+    def keep_cluster(lines: Sequence[FloatArray]) -> list[FloatArray]:
+        return [line if number == cluster else no_lines for number, line in enumerate(lines)]
 
     return CredalPartitionDisplay(
-        points=picture.points[own],
-        clusters=np.full(own.sum(), cluster),
-        torn=picture.torn[own],
-        outliers=np.zeros(own.sum(), dtype=bool),
-        lower_hulls=only(picture.lower_hulls),
-        upper_hulls=only(picture.upper_hulls),
-        cluster_names=picture.cluster_names,
-        axis_labels=picture.axis_labels,
-        rivals=None if picture.rivals is None else picture.rivals[own],
-        classes=None if picture.classes is None else picture.classes[own],
-        class_names=picture.class_names,
-        sizes=sizes[own],
-        prototypes=picture.prototypes,
-        ellipses=None if picture.ellipses is None else only(picture.ellipses),
+        points=display.points[members],
+        clusters=np.full(members.sum(), cluster),
+        torn=display.torn[members],
+        outliers=np.zeros(members.sum(), dtype=bool),
+        lower_hulls=keep_cluster(display.lower_hulls),
+        upper_hulls=keep_cluster(display.upper_hulls),
+        cluster_names=display.cluster_names,
+        axis_labels=display.axis_labels,
+        rivals=None if display.rivals is None else display.rivals[members],
+        classes=None if display.classes is None else display.classes[members],
+        class_names=display.class_names,
+        sizes=sizes[members],
+        prototypes=display.prototypes,
+        ellipses=None if display.ellipses is None else keep_cluster(display.ellipses),
     )
 
 
-def read_partition(estimator: Any, X: Any) -> CredalPartition:
-    """What a fitted estimator says about data."""
+def partition_for_plot(estimator: Any, X: Any) -> CredalPartition:
+    """Return the partition of data by a fitted estimator."""
     if not predicts_masses(estimator):
         raise ValueError(
-            f"estimator must have predict_mass, which gives the masses of samples, got {estimator!r}; if X "
-            "holds the samples of a partition, use from_partition(partition, X)."
+            f"estimator must have predict_mass, which returns the masses of samples, got {estimator!r}; if X "
+            "contains the samples of a partition, use from_partition(partition, X)."
         )
     return partition_of(estimator, X)
 
 
-def centers_of(estimator: Any) -> FloatArray:
-    """The prototypes of an estimator, which are in the space of its data."""
+def prototypes_of(estimator: Any) -> FloatArray:
+    """Return the prototypes of an estimator."""
     before, last = split_pipeline(estimator)
     if before is not None or not hasattr(last, "cluster_centers_"):
         raise ValueError(
-            f"prototypes=True needs an estimator with cluster_centers_ that sees X itself, got {estimator!r}; "
-            "give them to from_partition, in the space of X."
+            f"prototypes=True needs an estimator with cluster_centers_ in the space of X, got {estimator!r}; "
+            "pass prototypes to from_partition."
         )
     return np.asarray(last.cluster_centers_)
 
 
 def mixture_of(estimator: Any) -> Any:
-    """The Gaussian mixture of an estimator."""
+    """Return the Gaussian mixture of an estimator."""
     before, last = split_pipeline(estimator)
     if before is not None:
         raise ValueError(
-            f"ellipses=True needs an estimator that sees X itself, got {estimator!r}; transform X first, and give "
-            "the last step."
+            f"ellipses=True needs an estimator without transformers, got {estimator!r}; transform X first, and "
+            "pass the last step."
         )
     return getattr(last, "mixture_", last)
 
 
 def _areas(area: float, sizes: FloatArray) -> FloatArray:
-    """Areas in proportion, but for a tenth that is left of the smallest."""
+    """Return areas proportional to sizes, of at least 10 % of the maximum."""
     return np.asarray(1.5 * area * np.clip(sizes, 0.1, 1))

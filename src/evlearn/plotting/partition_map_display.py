@@ -1,4 +1,4 @@
-"""Which partitions resemble each other: a map on which near ones say the same."""
+"""Map of partitions, on which similar ones are close to each other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.text import Annotation
 
-from evlearn.metrics import PartitionComparison, compare_partitions
+from evlearn.metrics import compare_partitions
+from evlearn.metrics.comparison import PartitionComparison
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.point_names import write_names
 from evlearn.utils.typing import FloatArray, RandomSeed
@@ -20,36 +21,36 @@ _COLOR = "#0072B2"
 
 
 class PartitionMapDisplay:
-    """A map of partitions: the nearer two of them, the more alike is what they say about pairs of samples.
+    """Map of partitions, on which close partitions agree on pairs of samples.
 
-    Distances are nearly one minus the credal Rand index, by multidimensional scaling. The axes have no meaning of
-    their own. The more a partition leaves open, the darker its point.
+    Distances approximate 1 minus the credal Rand index, by multidimensional scaling. The directions of the axes
+    have no meaning. Darker points are more nonspecific partitions.
 
-    Make it with `from_partitions` or `from_comparison`.
+    Create it with `from_partitions` or `from_comparison`.
 
     Parameters
     ----------
     names : sequence of str
-        The names of the partitions.
+        Names of the partitions.
     places : ndarray of shape (n_partitions, 2)
-        Where they are.
+        Coordinates of the partitions.
     nonspecificities : ndarray of shape (n_partitions,)
-        How much each leaves open.
+        Nonspecificity of each partition.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where the picture is drawn.
+        Axes of the plot.
     figure_ : matplotlib Figure
-        The figure around it.
+        Figure that contains the axes.
     points_ : matplotlib PathCollection
-        The partitions.
+        Points of the partitions.
     labels_ : list of matplotlib Annotation
-        Their names.
+        Names of the partitions.
 
     See Also
     --------
-    evlearn.metrics.compare_partitions : The numbers behind it.
+    evlearn.metrics.compare_partitions : Comparison of the partitions.
 
     References
     ----------
@@ -85,60 +86,60 @@ class PartitionMapDisplay:
         random_state: RandomSeed = None,
         ax: Axes | None = None,
     ) -> PartitionMapDisplay:
-        """The map of given partitions.
+        """Draw the map of partitions.
 
         Parameters
         ----------
         partitions : dict of str to CredalPartition or array-like
-            The partitions by name, of the same samples: credal ones, labels, or probabilities.
+            Partitions of the same samples, by name: credal partitions, labels, or probabilities.
         distance : {"jousselme", "belief"}, default="jousselme"
-            The distance behind the credal Rand index.
+            Distance of the credal Rand index.
         n_pairs : int or None, default=None
-            How many pairs of samples to draw; see `evlearn.metrics.compare_partitions`.
+            Number of random pairs of samples; see `evlearn.metrics.compare_partitions`.
         random_state : int, RandomState instance or None, default=None
-            The seed, for results that can be repeated.
+            Seed, for reproducible results.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
 
         Returns
         -------
         PartitionMapDisplay
-            The picture, drawn.
+            The drawn display.
         """
         comparison = compare_partitions(partitions, distance=distance, n_pairs=n_pairs, random_state=random_state)
         return cls.from_comparison(comparison, ax=ax)
 
     @classmethod
     def from_comparison(cls, comparison: PartitionComparison, *, ax: Axes | None = None) -> PartitionMapDisplay:
-        """The map of partitions that have been compared.
+        """Draw the map of compared partitions.
 
         Parameters
         ----------
         comparison : PartitionComparison
-            What `evlearn.metrics.compare_partitions` gave.
+            Result of `evlearn.metrics.compare_partitions`.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
 
         Returns
         -------
         PartitionMapDisplay
-            The picture, drawn.
+            The drawn display.
         """
         display = cls(names=comparison.names, places=comparison.map(), nonspecificities=comparison.nonspecificity)
         return display.plot(ax)
 
     def plot(self, ax: Axes | None = None) -> PartitionMapDisplay:
-        """Draw the picture, again or elsewhere.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
 
         Returns
         -------
         PartitionMapDisplay
-            The display itself.
+            This display.
         """
         self.ax_: Axes
         self.figure_: Figure | SubFigure
@@ -151,25 +152,25 @@ class PartitionMapDisplay:
         )
         self._set_frame()
         if isinstance(self.figure_, Figure):
-            self.figure_.draw_without_rendering()  # names come after the layout
+            self.figure_.draw_without_rendering()  # names are placed after the layout
         self.labels_: list[Annotation] = write_names(self.ax_, self.places, self.names)
         return self
 
     def _set_frame(self) -> None:
         low, high = self.places.min(axis=0), self.places.max(axis=0)
-        # At least a hundredth, so that rounding does not fill the picture when all partitions are the same.
+        # A minimum size hides rounding errors if all partitions are equal.
         middle, reach = (low + high) / 2, max(float((high - low).max()) / 2, 0.01) * 1.4
         self.ax_.set(
             xlim=(middle[0] - reach, middle[0] + reach),
             ylim=(middle[1] - reach, middle[1] + reach),
             aspect="equal",
             xlabel="distance: 1 - credal Rand index",
-            title="Near: alike. Dark: leaves much open.",
+            title="Close: similar. Dark: nonspecific.",
         )
 
 
 def _shade(lightness: float) -> tuple[float, float, float]:
-    """The colour of points, mixed with white."""
+    """Mix the color of points with white."""
     base = np.array([0.0, 0x72 / 255, 0xB2 / 255])
     red, green, blue = base + (1 - base) * lightness
     return float(red), float(green), float(blue)

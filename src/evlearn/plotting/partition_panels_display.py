@@ -1,4 +1,4 @@
-"""Several pictures of one credal partition: a panel for each pair of features, or for each cluster."""
+"""Plots of a credal partition: a panel for each pair of features, or for each cluster."""
 
 from __future__ import annotations
 
@@ -13,56 +13,56 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
 from evlearn.partition import SURE_LEVEL, CredalPartition
-from evlearn.plotting.names import on_axis, shortened
+from evlearn.plotting.names import shorten, shorten_for_axis
 from evlearn.plotting.partition_display import (
     CredalPartitionDisplay,
+    build_display,
     candidates_of,
-    centers_of,
-    make_display,
     mixture_of,
-    of_cluster,
-    read_partition,
+    partition_for_plot,
+    prototypes_of,
+    select_cluster,
 )
 from evlearn.utils.typing import EstimatorLike, RandomSeed
 from evlearn.utils.validation import check_choice
 
-_MOST_FEATURES = 8
-_SIDE = 2.6
+_MAX_FEATURES = 8
+_PANEL_SIZE = 2.6
 _BACKGROUND = "0.8"
 
 
 class PartitionPanelsDisplay:
-    """A credal partition in several panels: for each pair of features, or for each cluster.
+    """Plots of a credal partition in panels: for each pair of features, or for each cluster.
 
-    Panels for pairs of features are the pictures of `CredalPartitionDisplay`, as a matrix (Figures 6, 13 and 18 of
-    Denœux (2020)). Panels for clusters show the samples that may belong to one cluster each, filled if they are
-    sure of it and rings if torn, with areas by the plausibility of this cluster, among all others in grey.
+    Panels for pairs of features are a matrix of `CredalPartitionDisplay` (Figures 6, 13 and 18 of Denœux (2020)).
+    Each panel for a cluster shows its possible samples: filled markers are sure, rings are torn, and areas show
+    the plausibility of the cluster. All other samples are gray.
 
-    Make it with `from_estimator` or `from_partition`; the constructor expects what these compute.
+    Create it with `from_estimator` or `from_partition`; the constructor expects computed values.
 
     Parameters
     ----------
     displays : sequence of CredalPartitionDisplay
-        The pictures, not yet drawn: for features 0 and 1, 0 and 2, 1 and 2, 0 and 3, ..., or one for each cluster.
+        Displays, not yet drawn: for features 0 and 1, 0 and 2, 1 and 2, 0 and 3, ..., or for each cluster.
     panels : {"features", "clusters"}, default="features"
-        What panels stand for.
+        Meaning of the panels.
     background : ndarray of shape (n_samples, 2), default=None
-        All samples, for panels of clusters.
+        Coordinates of all samples, for panels of clusters.
 
     Attributes
     ----------
     axes_ : list of matplotlib Axes
-        The panels, in the order of `displays`.
+        Axes of the panels, in the order of `displays`.
     figure_ : matplotlib Figure
-        The figure around them.
+        Figure that contains the axes.
     displays_ : list of CredalPartitionDisplay
-        What is drawn in each of them.
+        Displays of the panels.
     legend_ : matplotlib Legend or None
-        The legend, for all panels.
+        Legend of all panels.
 
     See Also
     --------
-    CredalPartitionDisplay : One picture.
+    CredalPartitionDisplay : A single plot.
 
     Examples
     --------
@@ -70,10 +70,10 @@ class PartitionPanelsDisplay:
     >>> from sklearn.datasets import load_iris
     >>> from evlearn.cluster import ECM
     >>> from evlearn.plotting import PartitionPanelsDisplay
-    >>> irises = load_iris()
-    >>> model = ECM(3, random_state=0).fit(irises.data)
+    >>> iris = load_iris()
+    >>> model = ECM(3, random_state=0).fit(iris.data)
     >>> display = PartitionPanelsDisplay.from_estimator(
-    ...     model, irises.data, y_true=irises.target
+    ...     model, iris.data, y_true=iris.target
     ... )
     >>> len(display.axes_)
     6
@@ -110,51 +110,51 @@ class PartitionPanelsDisplay:
         hulls: bool = False,
         legend: bool = True,
     ) -> PartitionPanelsDisplay:
-        """The pictures of what a fitted estimator says about data.
+        """Draw the partition of data by a fitted estimator.
 
         Parameters
         ----------
         estimator : fitted evlearn estimator
-            If `X` holds the very data that it was fitted on, its ``credal_partition_`` is drawn; otherwise what
-            its ``predict_mass`` says about `X`.
+            If `X` is the training data, its ``credal_partition_`` is drawn; otherwise the
+            result of its ``predict_mass``.
         X : array-like or data frame of shape (n_samples, n_features)
-            The features of the samples; the axes carry the column names of a data frame.
+            Features of the samples. The axes have the column names of a data frame.
         panels : {"features", "clusters"}, default="features"
-            A panel for each pair of features, or for each cluster.
+            Panels to draw: one for each pair of features, or for each cluster.
         features : sequence of int or str, default=None
-            The features to show, by number or column name: two or more for "features", where None means all of up
-            to eight, and two for "clusters", where None is as in `CredalPartitionDisplay`.
+            Features to show, by number or column name: at least 2 for panels of features, where None uses all of
+            up to 8, and 2 for panels of clusters, where None is as in `CredalPartitionDisplay`.
         rule : {"verdict", "max_mass", "interval_dominance"}, default="verdict"
-            How the candidates of a sample are chosen: by the verdict that summaries and tables show, or as in the
-            rough partitions of the papers. With the last rule no sample is an outlier.
+            Rule for the candidates of a sample: the verdict of summaries and tables, or a rough partition of the
+            papers. With "interval_dominance" no sample is an outlier.
         level : float, default=0.6
-            For "verdict": the belief that the candidates of a sample must have together.
+            Minimum belief in the set of candidates, for the rule "verdict".
         y_true : array-like of shape (n_samples,), default=None
-            The true classes: then these have the markers, and clusters only have colours.
+            True classes. Markers then show classes, and colors show clusters.
         size : {"plausibility", "belief"} or None, default=None
-            What the areas of markers show about a sample and its most plausible cluster; None draws all alike.
+            Quantity shown by the areas of markers, for the most plausible cluster; None uses equal areas.
             Panels of clusters always show the plausibility of their cluster.
         prototypes : bool, default=False
             Whether to draw ``cluster_centers_`` of the estimator.
         ellipses : bool, default=False
-            Whether to draw the ellipses that hold 90 % of the components of a Gaussian mixture: that of the
-            estimator (``mixture_``), or the estimator itself.
+            Whether to draw the 90 % ellipses of the components of a Gaussian mixture: ``mixture_`` of the
+            estimator, or the estimator itself.
         max_points : int, default=5000
-            The largest number of samples to draw in each panel.
+            Maximum number of samples per panel.
         random_state : int, RandomState instance or None, default=0
-            The seed of that sample.
+            Seed of the random subset.
         hulls : bool, default=False
             Whether to draw the hulls.
         legend : bool, default=True
-            Whether to explain the marks.
+            Whether to draw a legend.
 
         Returns
         -------
         PartitionPanelsDisplay
-            The pictures, drawn.
+            The drawn display.
         """
         return cls.from_partition(
-            read_partition(estimator, X),
+            partition_for_plot(estimator, X),
             X,
             panels=panels,
             features=features,
@@ -162,7 +162,7 @@ class PartitionPanelsDisplay:
             level=level,
             y_true=y_true,
             size=size,
-            prototypes=centers_of(estimator) if prototypes else None,
+            prototypes=prototypes_of(estimator) if prototypes else None,
             mixture=mixture_of(estimator) if ellipses else None,
             max_points=max_points,
             random_state=random_state,
@@ -189,46 +189,46 @@ class PartitionPanelsDisplay:
         hulls: bool = False,
         legend: bool = True,
     ) -> PartitionPanelsDisplay:
-        """The pictures of a credal partition.
+        """Draw a credal partition.
 
         Parameters
         ----------
         partition : CredalPartition
-            The partition.
+            Partition to draw.
         X : array-like or data frame of shape (n_samples, n_features)
-            The features of the samples; the axes carry the column names of a data frame.
+            Features of the samples. The axes have the column names of a data frame.
         panels : {"features", "clusters"}, default="features"
-            A panel for each pair of features, or for each cluster.
+            Panels to draw: one for each pair of features, or for each cluster.
         features : sequence of int or str, default=None
-            The features to show, by number or column name: two or more for "features", where None means all of up
-            to eight, and two for "clusters", where None is as in `CredalPartitionDisplay`.
+            Features to show, by number or column name: at least 2 for panels of features, where None uses all of
+            up to 8, and 2 for panels of clusters, where None is as in `CredalPartitionDisplay`.
         rule : {"verdict", "max_mass", "interval_dominance"}, default="verdict"
-            How the candidates of a sample are chosen: by the verdict that summaries and tables show, or as in the
-            rough partitions of the papers. With the last rule no sample is an outlier.
+            Rule for the candidates of a sample: the verdict of summaries and tables, or a rough partition of the
+            papers. With "interval_dominance" no sample is an outlier.
         level : float, default=0.6
-            For "verdict": the belief that the candidates of a sample must have together.
+            Minimum belief in the set of candidates, for the rule "verdict".
         y_true : array-like of shape (n_samples,), default=None
-            The true classes: then these have the markers, and clusters only have colours.
+            True classes. Markers then show classes, and colors show clusters.
         size : {"plausibility", "belief"} or None, default=None
-            What the areas of markers show about a sample and its most plausible cluster; None draws all alike.
+            Quantity shown by the areas of markers, for the most plausible cluster; None uses equal areas.
             Panels of clusters always show the plausibility of their cluster.
         prototypes : array-like of shape (n_clusters, n_features), default=None
             Prototypes to draw, in the space of `X`.
         mixture : fitted Gaussian mixture, default=None
-            A mixture whose components are the clusters: the ellipses that hold 90 % of each are drawn.
+            Mixture whose components are the clusters; their 90 % ellipses are drawn.
         max_points : int, default=5000
-            The largest number of samples to draw in each panel.
+            Maximum number of samples per panel.
         random_state : int, RandomState instance or None, default=0
-            The seed of that sample.
+            Seed of the random subset.
         hulls : bool, default=False
             Whether to draw the hulls.
         legend : bool, default=True
-            Whether to explain the marks.
+            Whether to draw a legend.
 
         Returns
         -------
         PartitionPanelsDisplay
-            The pictures, drawn.
+            The drawn display.
         """
         check_choice("panels", panels, ("features", "clusters"))
         options: dict[str, Any] = {
@@ -243,14 +243,14 @@ class PartitionPanelsDisplay:
         if panels == "features":
             columns = _features(X, features)
             pairs = [pair[::-1] for pair in combinations(columns[::-1], 2)][::-1]
-            displays = [make_display(partition, X, features=pair, **options) for pair in pairs]
+            displays = [build_display(partition, X, features=pair, **options) for pair in pairs]
         else:
-            whole = make_display(partition, X, features=features, **options)
-            background = whole.points
+            whole_display = build_display(partition, X, features=features, **options)
+            background = whole_display.points
             degrees = partition.to_possibilistic()
             candidates = candidates_of(partition, rule, level)
             displays = [
-                of_cluster(whole, cluster, candidates[:, cluster], degrees[:, cluster])
+                select_cluster(whole_display, cluster, candidates[:, cluster], degrees[:, cluster])
                 for cluster in range(partition.n_clusters)
             ]
         display = cls(displays=displays, panels=panels, background=background)
@@ -264,23 +264,23 @@ class PartitionPanelsDisplay:
         hulls: bool = False,
         legend: bool = True,
     ) -> PartitionPanelsDisplay:
-        """Draw the pictures, in a new figure.
+        """Draw the plots in a new figure.
 
         Parameters
         ----------
         max_points : int, default=5000
-            The largest number of samples to draw in each panel.
+            Maximum number of samples per panel.
         random_state : int, RandomState instance or None, default=0
-            The seed of that sample.
+            Seed of the random subset.
         hulls : bool, default=False
             Whether to draw the hulls.
         legend : bool, default=True
-            Whether to explain the marks.
+            Whether to draw a legend.
 
         Returns
         -------
         PartitionPanelsDisplay
-            The display itself.
+            This display.
         """
         self.figure_: Figure
         self.figure_, self.axes_ = self._open()
@@ -298,19 +298,19 @@ class PartitionPanelsDisplay:
     def _open(self) -> tuple[Figure, list[Axes]]:
         from matplotlib import pyplot as plt
 
-        number = len(self.displays)
+        n_panels = len(self.displays)
         if self.panels == "clusters":
-            wide = min(number, 4)
-            high = -(-number // wide)
-            size = (_SIDE * 1.2 * wide + 1.5, _SIDE * 1.2 * high)
+            n_columns = min(n_panels, 4)
+            n_rows = -(-n_panels // n_columns)
+            size = (_PANEL_SIZE * 1.2 * n_columns + 1.5, _PANEL_SIZE * 1.2 * n_rows)
             figure, grid = plt.subplots(
-                high, wide, figsize=size, layout="constrained", squeeze=False, sharex=True, sharey=True
+                n_rows, n_columns, figsize=size, layout="constrained", squeeze=False, sharex=True, sharey=True
             )
-            for unused in grid.ravel()[number:]:
+            for unused in grid.ravel()[n_panels:]:
                 unused.set_visible(False)
-            return figure, list(grid.ravel()[:number])
-        side = round((np.sqrt(8 * number + 1) - 1) / 2)
-        size = (_SIDE * side + 1.5, _SIDE * side) if side > 1 else (6.4, 4.8)
+            return figure, list(grid.ravel()[:n_panels])
+        side = round((np.sqrt(8 * n_panels + 1) - 1) / 2)
+        size = (_PANEL_SIZE * side + 1.5, _PANEL_SIZE * side) if side > 1 else (6.4, 4.8)
         figure, grid = plt.subplots(
             side, side, figsize=size, layout="constrained", squeeze=False, sharex="col", sharey="row"
         )
@@ -324,12 +324,12 @@ class PartitionPanelsDisplay:
                 panel.label_outer()
             return
         for cluster, (display, panel) in enumerate(zip(self.displays_, self.axes_, strict=True)):
-            panel.set_title(f"cluster {shortened(display.cluster_names[cluster])}", fontsize="medium")
+            panel.set_title(f"cluster {shorten(display.cluster_names[cluster])}", fontsize="medium")
             panel.set(xlabel="", ylabel="")
-        for write, label in zip(
+        for write_label, label in zip(
             (self.figure_.supxlabel, self.figure_.supylabel), self.displays_[0].axis_labels, strict=True
         ):
-            write(on_axis(label), fontsize="medium")
+            write_label(shorten_for_axis(label), fontsize="medium")
 
     def _draw_legend(self) -> Legend:
         handles, title = self.displays_[-1]._legend_entries()
@@ -337,14 +337,14 @@ class PartitionPanelsDisplay:
 
 
 def _features(X: Any, features: Sequence[int | str] | None) -> list[int | str]:
-    """The features of the panels."""
+    """Return the features of the panels."""
     if features is not None:
         if isinstance(features, str) or len(features) < 2:
-            raise ValueError(f"features must name two or more columns of X, got {features!r}.")
+            raise ValueError(f"features must name at least 2 columns of X, got {features!r}.")
         return list(features)
-    number = np.shape(X)[1] if np.ndim(X) == 2 else 0
-    if not 2 <= number <= _MOST_FEATURES:
+    n_features = np.shape(X)[1] if np.ndim(X) == 2 else 0
+    if not 2 <= n_features <= _MAX_FEATURES:
         raise ValueError(
-            f"X has {number} features, and panels show from two to {_MOST_FEATURES}; choose some with `features`."
+            f"X has {n_features} features, but panels show 2 to {_MAX_FEATURES}; choose some with `features`."
         )
-    return list(range(number))
+    return list(range(n_features))

@@ -1,4 +1,4 @@
-"""What a credal partition says about pairs of samples, as matrices with the samples in order."""
+"""Matrices of the relational representation of a credal partition."""
 
 from __future__ import annotations
 
@@ -17,56 +17,56 @@ from sklearn.utils import check_random_state
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition
 from evlearn.plotting.axes import open_panels
-from evlearn.plotting.names import shortened
-from evlearn.plotting.sampling import sample
+from evlearn.plotting.names import shorten
+from evlearn.plotting.sampling import draw_subset
 from evlearn.utils.typing import EstimatorLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_integer
 
 _PARTS = ("plausibility", "belief")
-_MOST_NAMES = 12  # groups with names at the axes
-_LEAST_SHARE = 0.04  # of the samples, for a group to be named
+_MAX_NAMES = 12  # named groups on the axes
+_MIN_SHARE = 0.04  # of the samples in a named group
 
 
 class RelationalDisplay:
-    """The relational representation of a credal partition: whether each two samples are in one cluster.
+    """Matrices of belief and plausibility that pairs of samples are in the same cluster.
 
-    Each panel is a matrix with a row and a column for each sample. Samples are ordered by their most plausible
-    cluster, within a cluster by their doubt, and outliers come last. Blocks on the diagonal are clusters; a
-    stripe is a sample of which little is known. Where belief and plausibility differ, it is unknown whether the
-    two are in one cluster. The diagonal compares a sample with an independent twin.
+    Each panel is a matrix with a row and a column for each sample. Samples are sorted by their most plausible
+    cluster, then by their doubt, and outliers are last. Blocks on the diagonal are clusters; stripes are uncertain
+    samples. Differences between belief and plausibility show ignorance about a pair. The diagonal compares a
+    sample with an independent copy.
 
-    Make it with `from_estimator` or `from_partition`; the constructor expects what these compute.
+    Create it with `from_estimator` or `from_partition`; the constructor expects computed values.
 
     Parameters
     ----------
     matrices : dict of str to ndarray of shape (n_drawn, n_drawn)
-        What to show, by name, in the order of the samples that are drawn.
+        Matrices by name, in the order of the drawn samples.
     order : ndarray of int of shape (n_drawn,)
-        The numbers of these samples.
+        Positions of the drawn samples.
     group_sizes : ndarray of int of shape (n_groups,)
-        How many of them are in each group: the clusters, then the outliers. None of these is 0.
+        Number of drawn samples in each non-empty group: clusters, then outliers.
     group_names : sequence of str
-        The name of each group.
+        Names of the groups.
     n_samples : int
-        How many samples there are, drawn or not.
+        Number of all samples.
 
     Attributes
     ----------
     axes_ : list of matplotlib Axes
-        The panels.
+        Axes of the panels.
     figure_ : matplotlib Figure
-        The figure around them.
+        Figure that contains the axes.
     images_ : list of matplotlib AxesImage
-        The matrices.
+        Images of the matrices.
     borders_ : list of list of matplotlib Line2D
-        For each panel, the lines between groups.
+        Lines between groups, for each panel.
     colorbars_ : list of matplotlib Colorbar
-        What the colours stand for: one for belief and plausibility, one for dissimilarities.
+        Color scales: one for belief and plausibility, one for dissimilarities.
 
     See Also
     --------
-    evlearn.CredalPartition.relational : The numbers.
-    evlearn.CredalPartition.doubt : What samples of a cluster are ordered by.
+    evlearn.CredalPartition.relational : Belief and plausibility of pairs.
+    evlearn.CredalPartition.doubt : Order of the samples within a cluster.
 
     Examples
     --------
@@ -111,27 +111,27 @@ class RelationalDisplay:
         max_samples: int = 500,
         random_state: RandomSeed = 0,
     ) -> RelationalDisplay:
-        """The matrices of the partition that an estimator has found.
+        """Draw the matrices of the partition of a fitted estimator.
 
         Parameters
         ----------
         estimator : fitted evlearn estimator
-            Its ``credal_partition_`` is drawn.
+            Estimator whose ``credal_partition_`` is drawn.
         parts : sequence of {"plausibility", "belief"}, default=("plausibility", "belief")
-            What to show of "the same cluster", one panel for each.
+            Degrees of "same cluster" to show, one panel for each.
         dissimilarities : array-like of shape (n_samples, n_samples), default=None
-            Shown in a first panel, with the samples in the same order.
+            Dissimilarities for an additional first panel, with the samples in the same order.
         ax : matplotlib Axes or sequence of Axes, default=None
-            Where to draw, one for each panel; None makes a new figure.
+            Axes to draw on, one for each panel; None creates a new figure.
         max_samples : int, default=500
-            The largest number of samples to draw; of more, a random subset.
+            Maximum number of samples to draw; of more, a random subset.
         random_state : int, RandomState instance or None, default=0
-            The seed of that sample.
+            Seed of the random subset.
 
         Returns
         -------
         RelationalDisplay
-            The picture, drawn.
+            The drawn display.
         """
         return cls.from_partition(
             fitted_partition(estimator),
@@ -153,40 +153,40 @@ class RelationalDisplay:
         max_samples: int = 500,
         random_state: RandomSeed = 0,
     ) -> RelationalDisplay:
-        """The matrices of a credal partition.
+        """Draw the matrices of a credal partition.
 
         Parameters
         ----------
         partition : CredalPartition
-            The partition.
+            Partition to draw.
         parts : sequence of {"plausibility", "belief"}, default=("plausibility", "belief")
-            What to show of "the same cluster", one panel for each.
+            Degrees of "same cluster" to show, one panel for each.
         dissimilarities : array-like of shape (n_samples, n_samples), default=None
-            Shown in a first panel, with the samples in the same order.
+            Dissimilarities for an additional first panel, with the samples in the same order.
         ax : matplotlib Axes or sequence of Axes, default=None
-            Where to draw, one for each panel; None makes a new figure.
+            Axes to draw on, one for each panel; None creates a new figure.
         max_samples : int, default=500
-            The largest number of samples to draw; of more, a random subset.
+            Maximum number of samples to draw; of more, a random subset.
         random_state : int, RandomState instance or None, default=0
-            The seed of that sample.
+            Seed of the random subset.
 
         Returns
         -------
         RelationalDisplay
-            The picture, drawn.
+            The drawn display.
         """
         check_integer("max_samples", max_samples, 1)
         _check_parts(parts, dissimilarities)
         groups = np.where(partition.outliers(), partition.n_clusters, partition.to_hard())
-        drawn = sample(np.arange(len(groups)), max_samples, groups, check_random_state(random_state))
-        chosen = partition[drawn]
-        ranks = np.lexsort([chosen.doubt(), groups[drawn]])
-        order = drawn[ranks]
-        pairs = chosen[ranks].relational()
-        said = {"plausibility": pairs.plausibility_same, "belief": pairs.same}
-        matrices = {part: said[part] for part in parts}
+        subset = draw_subset(np.arange(len(groups)), max_samples, groups, check_random_state(random_state))
+        selection = partition[subset]
+        ranks = np.lexsort([selection.doubt(), groups[subset]])
+        order = subset[ranks]
+        pairs = selection[ranks].relational()
+        pair_degrees = {"plausibility": pairs.plausibility_same, "belief": pairs.same_cluster}
+        matrices = {part: pair_degrees[part] for part in parts}
         if dissimilarities is not None:
-            matrices = {"dissimilarity": _read(dissimilarities, order, len(partition)), **matrices}
+            matrices = {"dissimilarity": _read_dissimilarities(dissimilarities, order, len(partition)), **matrices}
         present, sizes = np.unique(groups[order], return_counts=True)
         names = [*partition.cluster_names, "outliers"]
         display = cls(
@@ -199,17 +199,17 @@ class RelationalDisplay:
         return display.plot(ax)
 
     def plot(self, ax: Axes | Sequence[Axes] | None = None) -> RelationalDisplay:
-        """Draw the picture, again or elsewhere.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes or sequence of Axes, default=None
-            Where to draw, one for each panel; None makes a new figure.
+            Axes to draw on, one for each panel; None creates a new figure.
 
         Returns
         -------
         RelationalDisplay
-            The display itself.
+            This display.
         """
         self.axes_: list[Axes] = open_panels(ax, len(self.matrices))
         self.figure_: Figure | SubFigure = self.axes_[0].figure
@@ -233,44 +233,44 @@ class RelationalDisplay:
     def _set_frame(self, panel: Axes, name: str) -> None:
         title = name if name == "dissimilarity" else f"{name} of the same cluster"
         n_drawn = len(self.order)
-        note = "" if n_drawn == self.n_samples else f" (a subset: {n_drawn:,} of {self.n_samples:,})"
-        panel.set(title=title, xlabel=f"samples by cluster{note}", xticks=[], yticks=[])
-        if len(self.group_sizes) > _MOST_NAMES:
+        remark = "" if n_drawn == self.n_samples else f" (a subset: {n_drawn:,} of {self.n_samples:,})"
+        panel.set(title=title, xlabel=f"samples by cluster{remark}", xticks=[], yticks=[])
+        if len(self.group_sizes) > _MAX_NAMES:
             return
         middles = np.cumsum(self.group_sizes) - self.group_sizes / 2 - 0.5
-        # The names of small groups would lie on each other.
-        large = self.group_sizes >= _LEAST_SHARE * n_drawn
-        names = [shortened(str(name)) for name in np.array(self.group_names, dtype=object)[large]]
-        long = max((len(one) for one in names), default=0) > 4
-        panel.set_yticks(middles[large], names, rotation=90 if long else 0, va="center")
-        panel.set_xticks(middles[large], names)
+        # Names of small groups would overlap.
+        is_large = self.group_sizes >= _MIN_SHARE * n_drawn
+        names = [shorten(str(name)) for name in np.array(self.group_names, dtype=object)[is_large]]
+        has_long_names = max((len(text) for text in names), default=0) > 4
+        panel.set_yticks(middles[is_large], names, rotation=90 if has_long_names else 0, va="center")
+        panel.set_xticks(middles[is_large], names)
         panel.tick_params(length=0)
 
     def _draw_colorbars(self) -> list[Colorbar]:
         names = list(self.matrices)
         bars = []
-        for wanted, label in ((("dissimilarity",), "dissimilarity"), (_PARTS, "degree")):
-            panels = [number for number, name in enumerate(names) if name in wanted]
+        for group, label in ((("dissimilarity",), "dissimilarity"), (_PARTS, "degree")):
+            panels = [number for number, name in enumerate(names) if name in group]
             if panels:
-                around = [self.axes_[number] for number in panels]
+                axes = [self.axes_[number] for number in panels]
                 bars.append(
-                    self.figure_.colorbar(self.images_[panels[0]], ax=around, label=label, shrink=0.8, pad=0.02)
+                    self.figure_.colorbar(self.images_[panels[0]], ax=axes, label=label, shrink=0.8, pad=0.02)
                 )
         return bars
 
 
 def _check_parts(parts: Sequence[str], dissimilarities: npt.ArrayLike | None) -> None:
     if isinstance(parts, str) or len(set(parts)) < len(parts) or not set(parts) <= set(_PARTS):
-        raise ValueError(f"parts must be a list of different names among {list(_PARTS)}, got {parts!r}.")
+        raise ValueError(f"parts must be a list of distinct names from {list(_PARTS)}, got {parts!r}.")
     if len(parts) == 0 and dissimilarities is None:
-        raise ValueError(f"parts is empty, and there is nothing to draw; choose among {list(_PARTS)}.")
+        raise ValueError(f"parts is empty and dissimilarities is None; choose parts from {list(_PARTS)}.")
 
 
-def _read(dissimilarities: npt.ArrayLike, order: IntArray, n_samples: int) -> FloatArray:
-    given = np.asanyarray(dissimilarities)
-    if given.shape != (n_samples, n_samples):
+def _read_dissimilarities(dissimilarities: npt.ArrayLike, order: IntArray, n_samples: int) -> FloatArray:
+    matrix = np.asanyarray(dissimilarities)
+    if matrix.shape != (n_samples, n_samples):
         raise ValueError(
             f"dissimilarities must be a square matrix of the {n_samples} samples of the partition, got shape "
-            f"{given.shape}."
+            f"{matrix.shape}."
         )
-    return np.asarray(given[np.ix_(order, order)], dtype=np.float64)
+    return np.asarray(matrix[np.ix_(order, order)], dtype=np.float64)

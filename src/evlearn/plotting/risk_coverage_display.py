@@ -1,4 +1,4 @@
-"""Whether doubt finds errors: the error rate among the samples of least doubt, against how many are kept."""
+"""Risk-coverage curve: error rate of the least doubtful samples against their share."""
 
 from __future__ import annotations
 
@@ -17,57 +17,58 @@ from evlearn.metrics import (
     augrc_score,
     aurc_score,
     errors_by_verdict,
-    majority_classes,
     risk_coverage_curve,
 )
+from evlearn.metrics.risk_coverage import majority_classes
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import partition_of, predicts_masses, split_pipeline
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.legends import draw_legend
-from evlearn.plotting.names import shortened
+from evlearn.plotting.names import shorten
 from evlearn.utils.typing import EstimatorLike, FloatArray
 
 _GID = "risk and coverage"
-_STEPS = 200  # at which curves are drawn beside their own points
+_STEPS = 200  # additional points of curves
 
 
 class RiskCoverageDisplay:
-    """Risk against coverage: how errors grow when samples of more and more doubt are kept.
+    """Risk-coverage curve: error rate of the kept samples, in increasing order of doubt.
 
-    A doubt that finds errors has a curve that stays low and rises at its end. A dotted line is the error rate,
-    which a random order has; a thin line is the best curve that labels with so many errors can have. For a
-    partition, a mark shows the samples that are sure: how many they are, and how often they are wrong.
+    If doubt finds the errors, the curve stays low and rises at the end. A dotted line is the overall error rate,
+    the curve of a random order; a thin line is the curve of the best order for the same errors. For a partition, a
+    marker shows the share of sure samples and their error rate.
 
-    Make it with `from_estimator`, `from_partition` or `from_predictions`; curves can be compared on the same axes.
+    Create it with `from_estimator`, `from_partition` or `from_predictions`; curves can be compared on the same
+    axes.
 
     Parameters
     ----------
     curve : RiskCoverageCurve
-        The curve.
+        Curve to draw.
     aurc, augrc : float
-        The areas under the curve and under that of the generalized risk.
+        Areas under the curve and under that of the generalized risk.
     sure : tuple of float, default=None
-        The share of samples that are sure, and their error rate.
+        Share of the sure samples, and their error rate.
     name : str, default=""
-        What to call the curve in the legend.
+        Name of the curve in the legend.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where the picture is drawn.
+        Axes of the plot.
     figure_ : matplotlib Figure
-        The figure around it.
+        Figure that contains the axes.
     line_, best_, random_ : matplotlib Line2D
-        The curve, that of the best order, and that of a random one.
+        Curve, and those of the best and of a random order.
     mark_ : matplotlib Line2D or None
-        The samples that are sure.
+        Marker of the sure samples.
     legend_ : matplotlib Legend or None
-        Names and areas.
+        Legend with names and areas.
 
     See Also
     --------
-    evlearn.metrics.aurc_score, evlearn.metrics.augrc_score : The areas, and how ties count.
+    evlearn.metrics.aurc_score, evlearn.metrics.augrc_score : Areas under the curves.
 
     Examples
     --------
@@ -108,30 +109,30 @@ class RiskCoverageDisplay:
         ax: Axes | None = None,
         legend: bool = True,
     ) -> RiskCoverageDisplay:
-        """The curve of a fitted clusterer or classifier, also at the end of a pipeline.
+        """Draw the curve of a fitted clusterer, classifier or pipeline.
 
         Parameters
         ----------
         estimator : fitted estimator
-            Has ``predict_mass``, or ``predict_proba`` as scikit-learn classifiers; then doubt is one minus the
-            largest probability.
+            Estimator with ``predict_mass``, or with ``predict_proba``; then doubt is 1 minus the largest
+            probability.
         X : array-like or data frame of shape (n_samples, n_features)
-            The samples.
+            Samples to predict.
         y : array-like of shape (n_samples,)
-            Their true classes.
+            True classes.
         generalized : bool, default=False
             Whether to draw the generalized risk, see `plot`.
         name : str or None, default=None
-            What to call the curve in the legend; None means the name of the class.
+            Name of the curve in the legend; None uses the name of the class.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure. Give the ``ax_`` of another display to compare curves.
+            Axes to draw on; None creates a new figure. Pass the ``ax_`` of another display to compare curves.
         legend : bool, default=True
-            Whether to name the curve and its areas.
+            Whether to draw a legend with the areas under the curve.
 
         Returns
         -------
         RiskCoverageDisplay
-            The picture, drawn.
+            The drawn display.
         """
         last = split_pipeline(estimator)[1]
         name = type(last).__name__ if name is None else name
@@ -141,8 +142,8 @@ class RiskCoverageDisplay:
             return cls.from_partition(partition_of(estimator, X), y, classes=classes, **options)
         if not hasattr(estimator, "predict_proba"):
             raise ValueError(
-                f"estimator must have predict_mass or predict_proba, got {estimator!r}; give labels and doubts to "
-                "from_predictions."
+                f"estimator must have predict_mass or predict_proba, got {estimator!r}; use "
+                "from_predictions for labels and doubts."
             )
         classifier: Any = estimator
         doubt = 1 - classifier.predict_proba(X).max(axis=1)
@@ -160,35 +161,35 @@ class RiskCoverageDisplay:
         ax: Axes | None = None,
         legend: bool = True,
     ) -> RiskCoverageDisplay:
-        """The curve of a credal partition.
+        """Draw the curve of a credal partition.
 
         Parameters
         ----------
         partition : CredalPartition
-            The partition; its ``doubt()`` orders the samples.
+            Partition whose ``doubt()`` determines the order.
         y : array-like of shape (n_samples,)
-            The true classes.
+            True classes.
         classes : array-like of shape (n_clusters,), default=None
-            What the clusters stand for, the ``classes_`` of a classifier. None means the class that most samples
-            of each cluster have.
+            Class of each cluster, such as ``classes_`` of a classifier. None uses the most frequent class of each
+            cluster.
         generalized : bool, default=False
             Whether to draw the generalized risk, see `plot`.
         name : str, default=""
-            What to call the curve in the legend.
+            Name of the curve in the legend.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure. Give the ``ax_`` of another display to compare curves.
+            Axes to draw on; None creates a new figure. Pass the ``ax_`` of another display to compare curves.
         legend : bool, default=True
-            Whether to name the curve and its areas.
+            Whether to draw a legend with the areas under the curve.
 
         Returns
         -------
         RiskCoverageDisplay
-            The picture, drawn.
+            The drawn display.
         """
-        found, labels = errors_by_verdict(y, partition, classes=classes), partition.to_hard()
-        said = majority_classes(y, labels) if classes is None else np.asarray(classes)[labels]
-        display = cls._of(y, said, partition.doubt(), name)
-        display.sure = (found.n_sure / found.n_samples, found.sure_error) if found.n_sure else None
+        summary, labels = errors_by_verdict(y, partition, classes=classes), partition.to_hard()
+        predictions = majority_classes(y, labels) if classes is None else np.asarray(classes)[labels]
+        display = cls._of(y, predictions, partition.doubt(), name)
+        display.sure = (summary.n_sure / summary.n_samples, summary.sure_error) if summary.n_sure else None
         return display.plot(ax, generalized=generalized, legend=legend)
 
     @classmethod
@@ -203,29 +204,29 @@ class RiskCoverageDisplay:
         ax: Axes | None = None,
         legend: bool = True,
     ) -> RiskCoverageDisplay:
-        """The curve of given predictions and doubts.
+        """Draw the curve of given predictions and doubts.
 
         Parameters
         ----------
         y_true : array-like of shape (n_samples,)
-            The true classes.
+            True classes.
         y_pred : array-like of shape (n_samples,)
-            The predicted classes. For clusters, see `evlearn.metrics.majority_classes`.
+            The predicted classes. For clusters, the most frequent class of each cluster.
         doubt : array-like of shape (n_samples,)
-            The doubt about each prediction, larger where an error is likelier.
+            Doubt about each prediction; larger values indicate likelier errors.
         generalized : bool, default=False
             Whether to draw the generalized risk, see `plot`.
         name : str, default=""
-            What to call the curve in the legend.
+            Name of the curve in the legend.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure. Give the ``ax_`` of another display to compare curves.
+            Axes to draw on; None creates a new figure. Pass the ``ax_`` of another display to compare curves.
         legend : bool, default=True
-            Whether to name the curve and its areas.
+            Whether to draw a legend with the areas under the curve.
 
         Returns
         -------
         RiskCoverageDisplay
-            The picture, drawn.
+            The drawn display.
         """
         return cls._of(y_true, y_pred, doubt, name).plot(ax, generalized=generalized, legend=legend)
 
@@ -241,27 +242,27 @@ class RiskCoverageDisplay:
     def plot(
         self, ax: Axes | None = None, *, generalized: bool = False, legend: bool = True
     ) -> RiskCoverageDisplay:
-        """Draw the picture, again or elsewhere.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         generalized : bool, default=False
-            Whether to draw errors that are kept as a share of all samples, and not of those that are kept.
+            Whether to draw errors as a share of all samples, instead of the kept samples.
         legend : bool, default=True
-            Whether to name the curve and its areas.
+            Whether to draw a legend with the areas under the curve.
 
         Returns
         -------
         RiskCoverageDisplay
-            The display itself.
+            This display.
         """
         self.ax_: Axes
         self.figure_: Figure | SubFigure
         self.ax_, self.figure_ = open_axes(ax, width=8.4 if legend else 6.4)
         number = sum(line.get_gid() == _GID for line in self.ax_.lines)
-        look: dict[str, Any] = {"color": palette.cluster_shade(number)}
+        style: dict[str, Any] = {"color": palette.cluster_shade(number)}
         error = float(self.curve.risk[-1])
         self.line_: Line2D = self._draw(
             self.curve.coverage,
@@ -271,14 +272,18 @@ class RiskCoverageDisplay:
             gid=_GID,
             linewidth=1.8,
             linestyle=palette.line_style(number),
-            **look,
+            **style,
         )
-        right, whole, errors = np.array([1 - error, 1.0]), np.ones(1), np.array([0.0, error])
-        self.best_: Line2D = self._draw(right, errors, generalized, linewidth=0.8, alpha=0.6, **look)
-        self.random_: Line2D = self._draw(whole, errors[1:], generalized, linewidth=0.8, linestyle=":", **look)
+        best_coverage, full_coverage, errors = np.array([1 - error, 1.0]), np.ones(1), np.array([0.0, error])
+        self.best_: Line2D = self._draw(best_coverage, errors, generalized, linewidth=0.8, alpha=0.6, **style)
+        self.random_: Line2D = self._draw(
+            full_coverage, errors[1:], generalized, linewidth=0.8, linestyle=":", **style
+        )
         self.mark_: Line2D | None = self._mark_sure(number, generalized) if self.sure else None
-        share = "all samples" if generalized else "those that are kept"
-        self.ax_.set(xlabel="share of samples kept, least doubt first", ylabel=f"errors, as a share of {share}")
+        population = "all samples" if generalized else "the kept samples"
+        self.ax_.set(
+            xlabel="share of samples kept, least doubtful first", ylabel=f"errors, as a share of {population}"
+        )
         self.ax_.set_xlim(0, 1.02)
         self.legend_: Legend | None = self._draw_legend() if legend else None
         return self
@@ -287,11 +292,11 @@ class RiskCoverageDisplay:
         handles, _ = self.ax_.get_legend_handles_labels()
         return draw_legend(self.ax_, handles, "", crowded=False)
 
-    def _draw(self, coverage: FloatArray, kept: FloatArray, generalized: bool, **look: Any) -> Line2D:
-        """A curve; within ties the errors that are kept grow evenly, so that their share is no straight line."""
+    def _draw(self, coverage: FloatArray, kept_errors: FloatArray, generalized: bool, **style: Any) -> Line2D:
+        """Draw a curve; within ties the number of kept errors increases linearly."""
         steps = np.union1d(coverage[coverage > 0], np.arange(1, _STEPS + 1) / _STEPS)
-        errors = np.interp(steps, np.append(0.0, coverage), np.append(0.0, kept))
-        (line,) = self.ax_.plot(steps, errors if generalized else errors / steps, **look)
+        errors = np.interp(steps, np.append(0.0, coverage), np.append(0.0, kept_errors))
+        (line,) = self.ax_.plot(steps, errors if generalized else errors / steps, **style)
         return line
 
     def _mark_sure(self, number: int, generalized: bool) -> Line2D:
@@ -309,5 +314,5 @@ class RiskCoverageDisplay:
         return mark
 
     def _label(self) -> str:
-        beginning = f"{shortened(self.name)}: " if self.name else ""
-        return f"{beginning}AURC {self.aurc:.3f}, AUGRC {self.augrc:.3f}"
+        prefix = f"{shorten(self.name)}: " if self.name else ""
+        return f"{prefix}AURC {self.aurc:.3f}, AUGRC {self.augrc:.3f}"

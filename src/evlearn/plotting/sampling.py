@@ -1,43 +1,43 @@
-"""Which samples are drawn when there are too many to see."""
+"""Subsets of samples, for plots of many samples."""
 
 import numpy as np
 import numpy.typing as npt
 
 from evlearn.utils.typing import IntArray
 
-#: How many samples each kind and each cluster keeps in a subset, as far as it has them, so that none is lost. More
-#: would make rare ones look common.
-_FEWEST = 20
-#: The part of a small subset that each kind may keep.
-_RESERVED = 40
+#: Minimum number of samples of each kind and of each cluster in a subset, if there are as many. A larger number
+#: would overrepresent rare kinds.
+_MIN_PER_KIND = 20
+#: In small subsets, each kind has at least 1 / 40 of the size.
+_MIN_SIZE_RATIO = 40
 
 
-def share_out(size: int, counts: npt.ArrayLike) -> IntArray:
-    """How many samples of each kind a subset has: in proportion, but for a few of each that are always there.
+def allocate(size: int, counts: npt.ArrayLike) -> IntArray:
+    """Return the number of samples of each kind in a subset: proportional, with a minimum for each.
 
     Examples
     --------
-    >>> from evlearn.plotting.sampling import share_out
-    >>> share_out(1000, [90_000, 10_000, 7])
+    >>> from evlearn.plotting.sampling import allocate
+    >>> allocate(1000, [90_000, 10_000, 7])
     array([893, 100,   7])
     """
-    wanted = np.asarray(counts)
-    if wanted.sum() <= size:
-        return wanted
-    fewest = np.minimum(wanted, min(_FEWEST, size // _RESERVED))
-    shares = np.maximum(fewest, np.diff(np.cumsum(wanted) * size // wanted.sum(), prepend=0))
-    shares[wanted.argmax()] -= shares.sum() - size
+    available = np.asarray(counts)
+    if available.sum() <= size:
+        return available
+    minimums = np.minimum(available, min(_MIN_PER_KIND, size // _MIN_SIZE_RATIO))
+    shares = np.maximum(minimums, np.diff(np.cumsum(available) * size // available.sum(), prepend=0))
+    shares[available.argmax()] -= shares.sum() - size
     return np.asarray(shares)
 
 
-def sample(objects: IntArray, size: int, clusters: IntArray, random: np.random.RandomState) -> IntArray:
-    """A random sample without repetition, in ascending order."""
-    if size >= len(objects):
-        return objects
-    shuffle = random.permutation(len(objects))
+def draw_subset(samples: IntArray, size: int, clusters: IntArray, random: np.random.RandomState) -> IntArray:
+    """Draw a random subset without replacement, in ascending order."""
+    if size >= len(samples):
+        return samples
+    shuffle = random.permutation(len(samples))
     by_cluster = shuffle[np.argsort(clusters[shuffle], kind="stable")]
     sizes = np.bincount(clusters)
-    ranks = np.arange(len(objects)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    first = by_cluster[ranks < _FEWEST]
-    rest = random.permutation(by_cluster[ranks >= _FEWEST])
-    return np.sort(objects[np.concatenate([random.permutation(first), rest])[:size]])
+    ranks = np.arange(len(samples)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    first = by_cluster[ranks < _MIN_PER_KIND]
+    rest = random.permutation(by_cluster[ranks >= _MIN_PER_KIND])
+    return np.sort(samples[np.concatenate([random.permutation(first), rest])[:size]])

@@ -1,4 +1,4 @@
-"""The Shepard diagram: how well degrees of conflict render dissimilarities."""
+"""Shepard diagram: degrees of conflict against dissimilarities."""
 
 from __future__ import annotations
 
@@ -16,37 +16,36 @@ from evlearn.utils.typing import EstimatorLike, FloatArray
 
 
 class ShepardDisplay:
-    """The Shepard diagram of a credal partition: dissimilarities of pairs against their degrees of conflict.
+    """Shepard diagram of a credal partition: degrees of conflict of pairs against their dissimilarities.
 
-    Methods that learn from dissimilarities make samples that differ conflict, and samples that resemble each other
-    agree. The nearer the pairs lie to the diagonal, the better they have done so; see Figure 3 of
-    Denœux (2021).
+    Methods that learn from dissimilarities fit degrees of conflict to them. Points close to the diagonal show a
+    good fit; see Figure 3 of Denœux (2021).
 
-    Make it with `from_estimator` or `from_pairs`.
+    Create it with `from_estimator` or `from_pairs`.
 
     Parameters
     ----------
     dissimilarities : ndarray of shape (n_pairs,)
-        The dissimilarity of each pair, transformed to the scale of conflicts.
+        Dissimilarity of each pair, transformed to the scale of conflicts.
     conflicts : ndarray of shape (n_pairs,)
-        The degree of conflict of each pair.
+        Degree of conflict of each pair.
     root_mean_squared_difference : float
-        How far they are apart, on average.
+        Root mean squared difference between both.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where the picture is drawn.
+        Axes of the plot.
     figure_ : matplotlib Figure
-        The figure around it.
+        Figure that contains the axes.
     points_ : matplotlib PathCollection or None
-        The pairs, where they are few enough to be drawn.
+        The pairs, if there are few.
     density_ : matplotlib QuadMesh or None
-        How many pairs there are in each cell, where they are many.
+        Number of pairs per cell, if there are many.
     colorbar_ : matplotlib Colorbar or None
-        What its colours stand for.
+        Color scale of the density.
     diagonal_ : matplotlib Line2D
-        Where dissimilarity and conflict are the same.
+        Line of equal values.
 
     Examples
     --------
@@ -69,21 +68,21 @@ class ShepardDisplay:
     def from_estimator(
         cls, estimator: EstimatorLike, *, ax: Axes | None = None, max_points: int = 5000
     ) -> ShepardDisplay:
-        """The Shepard diagram of a fitted estimator that learns from dissimilarities.
+        """Draw the Shepard diagram of a fitted estimator that learns from dissimilarities.
 
         Parameters
         ----------
         estimator : fitted estimator
-            Has the features ``transformed_dissimilarities_`` and ``conflict_``, over the pairs that it used.
+            Estimator with the attributes ``transformed_dissimilarities_`` and ``conflict_`` of its pairs.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         max_points : int, default=5000
-            The largest number of pairs that are drawn one by one; of more, their density is drawn.
+            Maximum number of pairs drawn as points; of more pairs, the density is drawn.
 
         Returns
         -------
         ShepardDisplay
-            The picture, drawn.
+            The drawn display.
         """
         fitted = split_pipeline(estimator)[1]
         missing = [name for name in ("transformed_dissimilarities_", "conflict_") if not hasattr(fitted, name)]
@@ -103,28 +102,28 @@ class ShepardDisplay:
         ax: Axes | None = None,
         max_points: int = 5000,
     ) -> ShepardDisplay:
-        """The Shepard diagram of given pairs.
+        """Draw the Shepard diagram of given pairs.
 
         Parameters
         ----------
         dissimilarities : array-like of shape (n_pairs,)
-            The dissimilarity of each pair, transformed to the scale of conflicts, from 0 to 1.
+            Dissimilarity of each pair, transformed to the scale of conflicts, from 0 to 1.
         conflicts : array-like of shape (n_pairs,)
-            The degree of conflict of each pair.
+            Degree of conflict of each pair.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         max_points : int, default=5000
-            The largest number of pairs that are drawn one by one; of more, their density is drawn.
+            Maximum number of pairs drawn as points; of more pairs, the density is drawn.
 
         Returns
         -------
         ShepardDisplay
-            The picture, drawn.
+            The drawn display.
         """
         first, second = read_pairs(dissimilarities, "dissimilarities"), read_pairs(conflicts, "conflicts")
         if len(first) != len(second):
             raise ValueError(
-                f"dissimilarities has {len(first)} pairs and conflicts has {len(second)}; give both for the same."
+                f"dissimilarities has {len(first)} pairs and conflicts has {len(second)}; use the same pairs."
             )
         display = cls(
             dissimilarities=first,
@@ -134,19 +133,19 @@ class ShepardDisplay:
         return display.plot(ax, max_points=max_points)
 
     def plot(self, ax: Axes | None = None, *, max_points: int = 5000) -> ShepardDisplay:
-        """Draw the picture, again or elsewhere.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         max_points : int, default=5000
-            The largest number of pairs that are drawn one by one; of more, their density is drawn.
+            Maximum number of pairs drawn as points; of more pairs, the density is drawn.
 
         Returns
         -------
         ShepardDisplay
-            The display itself.
+            This display.
         """
         self.ax_: Axes
         self.figure_: Figure | SubFigure

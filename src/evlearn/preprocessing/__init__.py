@@ -1,4 +1,4 @@
-"""From tables as they are to what clusterers can use."""
+"""Conversion of raw tables to features and dissimilarities."""
 
 from evlearn.preprocessing.gower import GowerDistances, gower_distances
 from evlearn.preprocessing.table_encoder import TableEncoder

@@ -1,6 +1,6 @@
-"""One column: what is learned of it, and the features that it becomes.
+"""Encoding of a single column: the learned facts, and the features.
 
-What is learned is a dictionary of plain values, so that it can be shown as a row of a table and kept in a file.
+Facts are a dictionary of plain values, so that they can be stored in a file and shown as a row of a table.
 """
 
 import re
@@ -16,17 +16,17 @@ from evlearn.preprocessing.spellings import fold, may_merge, merge_spellings, su
 from evlearn.utils.cells import PERCENT, NumberFormat
 from evlearn.utils.typing import FloatArray
 
-#: The name of the feature that rare categories share.
+#: Name of the feature that rare categories share.
 OTHER = "other"
-#: More different texts than this share of the rows are no categories, where there are enough rows to tell.
-_TEXT_SHARE, _ENOUGH_ROWS = 0.5, 20
+#: Maximum share of distinct texts in a column of categories, and minimum number of rows for this rule.
+_TEXT_SHARE, _MIN_ROWS = 0.5, 20
 _NAMED_AS_ID = re.compile(r"(^|[\W_])(id|nr|no|number|key|uuid|index|code)$|[a-z]I[dD]$", re.IGNORECASE)
 
 
 def learn_column(
-    column: RawColumn, *, named: bool, scaling: str, max_categories: int, categorical: bool, weight: float
+    column: RawColumn, *, has_names: bool, scaling: str, max_categories: int, categorical: bool, weight: float
 ) -> dict[str, Any]:
-    """Return all that an encoder must store of a column."""
+    """Return the facts about a column that an encoder stores."""
     if categorical and not column.declared:
         column = replace(column, declared=True)
     kind = "yes/no" if column.kind == "category" and column.source == "yes/no" else column.kind
@@ -34,20 +34,20 @@ def learn_column(
     facts: dict[str, Any] = {"column": column.name, "kind": kind}
     numeric = kind in ("number", "date")
     values = column.values
-    there = values[~np.isnan(values)] if numeric else values[values != None]  # noqa: E711, element by element
-    facts |= {"missing": 1 - len(there) / max(len(values), 1), "weight": weight}
-    reason = _why_not(column, there, named and not categorical)
+    present = values[~np.isnan(values)] if numeric else values[values != None]  # noqa: E711, elementwise
+    facts |= {"missing": 1 - len(present) / max(len(values), 1), "weight": weight}
+    reason = _reason_to_drop(column, present, has_names and not categorical)
     if reason:
         return facts | {"kind": "left out", "reason": reason, "features": []}
-    left_out = facts | {"kind": "left out", "features": []}
+    facts_if_dropped = facts | {"kind": "left out", "features": []}
     facts |= {"source": column.source, "suspicions": []}
     if numeric:
-        facts |= {"decimal": column.numbers.decimal, **learn_numbers(column, there, scaling)}
+        facts |= {"decimal": column.numbers.decimal, **learn_numbers(column, present, scaling)}
         facts["currency"] = column.numbers.unit if column.source == "amount" else None
         if column.has_ambiguous_dates:
-            facts["suspicions"].append({"what": "day or month", "count": len(there), "examples": []})
+            facts["suspicions"].append({"what": "day or month", "count": len(present), "examples": []})
         return facts
-    categories, counts = _count(column, there)
+    categories, counts = _count(column, present)
     if kind == "ordered":
         return facts | {"exact": True, "merged": []} | _learn_ranks(column.name, categories, counts)
     exact = kind == "yes/no" or not may_merge(categories, counts)
@@ -55,14 +55,14 @@ def learn_column(
     if not exact:
         categories, counts, merged = merge_spellings(categories, counts)
     if len(categories) == 1:
-        return left_out | {"reason": "constant"}
+        return facts_if_dropped | {"reason": "constant"}
     facts["suspicions"] = suspect_spellings(categories, counts) if kind == "category" else []
     facts |= {"exact": exact, "merged": merged}
     return facts | _learn_categories(column.name, categories, counts, max_categories)
 
 
 def encode_column(column: RawColumn, facts: dict[str, Any]) -> FloatArray:
-    """The features of a column, with NaN for gaps; a category that the fit did not see gives zeros."""
+    """Return the features of a column, with NaN for missing cells, and zeros for unknown categories."""
     weight = facts["weight"] ** 0.5
     if facts["kind"] in ("number", "date"):
         numbers = transformed(numbers_of(column, facts), facts)
@@ -80,20 +80,20 @@ def encode_column(column: RawColumn, facts: dict[str, Any]) -> FloatArray:
 
 
 def numbers_of(column: RawColumn, facts: dict[str, Any]) -> FloatArray:
-    """Return the numbers or days of a column that were learned as such, with NaN for missing cells."""
+    """Return the numbers of a column of numbers or dates (as days), with NaN for missing cells."""
     if facts["kind"] == "date":
         return as_dates(column, facts["source"])
     return as_numbers(column, facts["source"], format_of(facts))
 
 
 def format_of(facts: dict[str, Any]) -> NumberFormat:
-    """Return the format of the numbers of a column that is text."""
+    """Return the format of the numbers in a column of text."""
     unit = PERCENT if facts["source"] == "percentage" else facts["currency"]
     return NumberFormat.of_unit(facts["decimal"], unit)
 
 
 def codes_of(column: RawColumn, facts: dict[str, Any]) -> NDArray[np.intp]:
-    """Return numbers of categories: -2 for missing cells, -1 for a category that the fit did not see."""
+    """Return the codes of categories: -2 for missing cells, -1 for unknown categories."""
     if facts["kind"] == "yes/no":
         return as_flags(column)
     position = {name: k for k, name in enumerate(facts["categories"])}
@@ -102,8 +102,8 @@ def codes_of(column: RawColumn, facts: dict[str, Any]) -> NDArray[np.intp]:
     if facts["source"] == "text":
         converted = [not isinstance(cell, str) for cell in column.cells]
         if any(converted):
-            same = aliases(facts["categories"])
-            names[converted] = [same.get(name, name) for name in names[converted]]
+            text_categories = aliases(facts["categories"])
+            names[converted] = [text_categories.get(name, name) for name in names[converted]]
     if not facts["exact"]:
         position = {fold(name): place for name, place in position.items()}
         names[:] = [None if name is None else fold(name) for name in names]
@@ -111,7 +111,7 @@ def codes_of(column: RawColumn, facts: dict[str, Any]) -> NDArray[np.intp]:
 
 
 def decode_column(features: FloatArray, facts: dict[str, Any]) -> NDArray[Any]:
-    """Values of a column from its features: numbers in their own unit, or the names of categories."""
+    """Return the values of a column from its features: numbers in their original unit, or category names."""
     features = features / facts["weight"] ** 0.5
     if facts["kind"] in ("number", "date"):
         numbers = features[:, 0] * facts["scale"] + facts["center"]
@@ -119,8 +119,8 @@ def decode_column(features: FloatArray, facts: dict[str, Any]) -> NDArray[Any]:
             numbers = np.sign(numbers) * np.expm1(np.abs(numbers)) * facts["unit"]
         return np.asarray(numbers)
     names = np.array([*facts["categories"], None], dtype=object)
-    gaps = np.asarray(np.isnan(features).any(axis=1))
-    filled = np.where(gaps[:, None], 0, features)
+    is_missing = np.asarray(np.isnan(features).any(axis=1))
+    filled = np.where(is_missing[:, None], 0, features)
     if facts["kind"] == "ordered":
         codes = np.rint(filled[:, 0] * facts["scale"] + facts["center"]).astype(int)
         codes = np.clip(codes, 0, len(names) - 2)
@@ -128,35 +128,35 @@ def decode_column(features: FloatArray, facts: dict[str, Any]) -> NDArray[Any]:
         codes = (filled[:, 0] > 0).astype(int)
     else:
         codes = filled.argmax(axis=1)
-    return np.asarray(names[np.where(gaps, -1, codes)])
+    return np.asarray(names[np.where(is_missing, -1, codes)])
 
 
-def _why_not(column: RawColumn, there: NDArray[Any], named: bool) -> str:
-    """Why a column is of no use; nothing if it is."""
-    if not len(there):
+def _reason_to_drop(column: RawColumn, present: NDArray[Any], has_names: bool) -> str:
+    """Return the reason to drop a column, or an empty string."""
+    if not len(present):
         return "empty"
-    distinct = len(set(there.tolist()))
-    if distinct == 1:
+    n_distinct = len(set(present.tolist()))
+    if n_distinct == 1:
         return "constant"
-    if not named or column.declared or len(there) < _ENOUGH_ROWS:
+    if not has_names or column.declared or len(present) < _MIN_ROWS:
         return ""
     if column.kind == "category" and column.problem == "dates":
         return "dates"
-    if column.kind == "category" and distinct > _TEXT_SHARE * len(there):
-        return column.problem or ("identifier" if distinct == len(there) else "text")
-    if column.kind == "number" and distinct == len(there) and (there == np.rint(there)).all():
-        consecutive = there.max() - there.min() == len(there) - 1
+    if column.kind == "category" and n_distinct > _TEXT_SHARE * len(present):
+        return column.problem or ("identifier" if n_distinct == len(present) else "text")
+    if column.kind == "number" and n_distinct == len(present) and (present == np.rint(present)).all():
+        consecutive = present.max() - present.min() == len(present) - 1
         return "identifier" if consecutive or _NAMED_AS_ID.search(column.name) else ""
     return ""
 
 
-def _count(column: RawColumn, there: NDArray[Any]) -> tuple[list[str], FloatArray]:
-    """The categories that occur, in their order or by name, and how often they do."""
-    names, counts = np.unique(there.astype(str), return_counts=True)
+def _count(column: RawColumn, present: NDArray[Any]) -> tuple[list[str], FloatArray]:
+    """Return the categories that occur, in the declared order or sorted by name, and their counts."""
+    names, counts = np.unique(present.astype(str), return_counts=True)
     if column.categories is not None:
-        number = dict(zip(names.tolist(), counts.tolist(), strict=True))
-        order = [one for one in column.categories if one in number]
-        return order, np.array([number[one] for one in order], dtype=np.float64)
+        count_by_name = dict(zip(names.tolist(), counts.tolist(), strict=True))
+        order = [name for name in column.categories if name in count_by_name]
+        return order, np.array([count_by_name[name] for name in order], dtype=np.float64)
     return names.tolist(), counts.astype(np.float64)
 
 
@@ -168,24 +168,24 @@ def _learn_ranks(name: str, categories: list[str], counts: FloatArray) -> dict[s
     return facts | {"center": center, "scale": scale, "features": [name]}
 
 
-def _learn_categories(name: str, categories: list[str], counts: FloatArray, most: int) -> dict[str, Any]:
-    pooled = len(categories) > most
+def _learn_categories(name: str, categories: list[str], counts: FloatArray, max_categories: int) -> dict[str, Any]:
+    pooled = len(categories) > max_categories
     if pooled:
-        largest = np.argsort(-counts, kind="stable")[: most - 1].tolist()
-        kept = sorted(k for k in largest if fold(categories[k]) != OTHER)
-        counts = np.append(counts[kept], counts.sum() - counts[kept].sum())
-        categories = [*(categories[k] for k in kept), OTHER]
+        largest = np.argsort(-counts, kind="stable")[: max_categories - 1].tolist()
+        frequent = sorted(k for k in largest if fold(categories[k]) != OTHER)
+        counts = np.append(counts[frequent], counts.sum() - counts[frequent].sum())
+        categories = [*(categories[k] for k in frequent), OTHER]
     shares = counts / counts.sum()
-    shown = categories[1:] if len(categories) == 2 else categories
+    encoded = categories[1:] if len(categories) == 2 else categories
     return {
         "categories": categories,
         "frequencies": shares.tolist(),
         "pooled": pooled,
         "size": block_size(shares),
-        "features": [f"{name}={one}" for one in shown],
+        "features": [f"{name}={category}" for category in encoded],
     }
 
 
 def block_size(shares: FloatArray) -> float:
-    """What a category is worth in its feature: then the features of a column have variance one together."""
+    """Return the value of a category in its feature, for a total variance of 1 of the features of a column."""
     return float(1 / np.sqrt(1 - shares @ shares))

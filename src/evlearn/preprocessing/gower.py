@@ -1,4 +1,4 @@
-"""Gower's dissimilarities: the mean over columns of how different two rows are."""
+"""Gower's dissimilarities: means of the dissimilarities of 2 rows over columns."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -8,15 +8,15 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
-from evlearn.preprocessing.base import ReadsTables
+from evlearn.preprocessing.base import BaseTableTransformer
 from evlearn.preprocessing.columns import codes_of, numbers_of
 from evlearn.preprocessing.reading import RawColumn
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import FloatArray, TableLike
 
 _BLOCK_ROWS = 256
-_EVERY_CATEGORY = 1 << 30
+_ALL_CATEGORIES = 1 << 30
 
 
 def gower_distances(
@@ -27,25 +27,26 @@ def gower_distances(
     drop: Sequence[str] | None = None,
     weights: Mapping[str, float] | None = None,
 ) -> FloatArray:
-    """Dissimilarities of the rows of a table of any columns, with gaps: the mean of those of its columns.
+    """Compute Gower's dissimilarities of the rows of a table with mixed columns and missing values.
 
-    Two numbers or dates differ by their difference, divided by the range of the column, and at most by 1; two
-    categories by 0 or 1; ordered ones by the steps between them. The range is that of all values but the
-    suspicious ones, which `TableEncoder.describe` would list. Columns where one of the two rows has a gap do not
-    count for this pair, and rows that have no column in common are as different as rows are on average.
+    The dissimilarity of 2 rows is the weighted mean of those of their columns. Numbers and dates have their
+    absolute difference, divided by the range of the column, and at most 1; categories 0 or 1; ordered categories
+    the number of steps between them, divided by the largest number. Suspicious values, which
+    `TableEncoder.describe` lists, are excluded from the range. Columns in which one of the rows has a missing
+    value are ignored for this pair. Rows without common columns have the mean dissimilarity.
 
     Parameters
     ----------
     X : pandas, polars or pyarrow table, dict of columns, or array-like of shape (n_samples, n_columns)
-        The table.
+        Table.
     Y : table like X or None, default=None
-        The rows to compare with, from which ranges are taken; None means those of X.
+        Table with the rows to compare with, which also determine the ranges. None means X.
     categorical : sequence of str or None, default=None
         Columns whose numbers are codes of categories.
     drop : sequence of str or None, default=None
-        Columns to leave out, beside constant and empty ones, identifiers and free text.
+        Columns to leave out, in addition to constant and empty columns, identifiers and free text.
     weights : dict or None, default=None
-        How much columns count, by name; 1 for those that are not named.
+        Weights of columns by name. Other columns have weight 1.
 
     Returns
     -------
@@ -54,7 +55,7 @@ def gower_distances(
 
     See Also
     --------
-    GowerDistances : The same as a step of a pipeline, before a relational method.
+    GowerDistances : Transformer for pipelines with a relational method.
 
     References
     ----------
@@ -68,41 +69,41 @@ def gower_distances(
            [0.75, 0.  , 0.5 ],
            [1.  , 0.5 , 0.  ]])
     """
-    known = GowerDistances(categorical=categorical, drop=drop, weights=weights).fit(X if Y is None else Y)
-    return known.transform(X) if Y is not None else known._among_themselves()
+    transformer = GowerDistances(categorical=categorical, drop=drop, weights=weights).fit(X if Y is None else Y)
+    return transformer.transform(X) if Y is not None else transformer._among_themselves()
 
 
-class GowerDistances(ClassNamePrefixFeaturesOutMixin, ReadsTables):
-    """Gower's dissimilarities to the samples of the fit, for methods that take ``metric="precomputed"``.
+class GowerDistances(ClassNamePrefixFeaturesOutMixin, BaseTableTransformer):
+    """Gower's dissimilarities to the training samples, for estimators with ``metric="precomputed"``.
 
-    ``make_pipeline(GowerDistances(), EVCLUS(3, metric="precomputed"))`` clusters a table of any columns, with
-    gaps, and predicts for new rows. See `gower_distances` for what is computed.
+    ``make_pipeline(GowerDistances(), EVCLUS(3, metric="precomputed"))`` clusters a table with mixed columns and
+    missing values, and predicts for new rows. See `gower_distances` for the definition.
 
     Parameters
     ----------
     categorical : sequence of str or None, default=None
         Columns whose numbers are codes of categories.
     drop : sequence of str or None, default=None
-        Columns to leave out, beside constant and empty ones, identifiers and free text.
+        Columns to leave out, in addition to constant and empty columns, identifiers and free text.
     weights : dict or None, default=None
-        How much columns count, by name; 1 for those that are not named.
+        Weights of columns by name. Other columns have weight 1.
 
     Attributes
     ----------
     columns_ : list of dict
-        What is in each column: its ``"kind"``, the share that is ``"missing"``, and so on; as in `TableEncoder`.
+        Facts about each column, such as its ``"kind"`` and its share of ``"missing"`` cells, as in `TableEncoder`.
     rows_ : ndarray of shape (n_samples, n_columns_used)
-        The samples of the fit: numbers as shares of their range, categories as codes, NaN for gaps.
+        Training samples: numbers as shares of their range, categories as codes, NaN for missing values.
     mean_ : float
-        The mean dissimilarity, for rows that have no column in common.
+        Mean dissimilarity, for rows without common columns.
     n_features_in_ : int
-        The number of columns.
+        Number of columns.
     feature_names_in_ : ndarray of str
-        The names of the columns, where the table has any.
+        Names of the columns, if the table has any.
 
     See Also
     --------
-    TableEncoder : Features, for methods that need them, and for many samples.
+    TableEncoder : Features, for other estimators and for many samples.
 
     References
     ----------
@@ -142,52 +143,52 @@ class GowerDistances(ClassNamePrefixFeaturesOutMixin, ReadsTables):
         self.drop = drop
         self.weights = weights
 
-    @whole_or_nothing
+    @atomic_fit
     def fit(self, X: TableLike, y: ArrayLike | None = None) -> Self:
-        """Keep the samples.
+        """Store the training samples.
 
         Parameters
         ----------
         X : pandas, polars or pyarrow table, dict of columns, or array-like of shape (n_samples, n_columns)
-            The table.
+            Table.
         y : None, default=None
             Not used.
 
         Returns
         -------
         GowerDistances
-            The fitted transformer.
+            Fitted transformer.
         """
-        self._learn(X, scaling="standard", max_categories=_EVERY_CATEGORY)
+        self._learn(X, scaling="standard", max_categories=_ALL_CATEGORIES)
         self.rows_ = self._positions(X)
-        some = self.rows_[:: -(-len(self.rows_) // _BLOCK_ROWS)]
-        self.mean_ = float(np.nanmean(self._compared(some)))
+        sample = self.rows_[:: -(-len(self.rows_) // _BLOCK_ROWS)]
+        self.mean_ = float(np.nanmean(self._compared(sample)))
         return self
 
     def fit_transform(self, X: TableLike, y: ArrayLike | None = None) -> FloatArray:  # type: ignore[override]
-        """Keep the samples, and give the dissimilarities between them.
+        """Store the training samples, and return the dissimilarities between them.
 
         Parameters
         ----------
         X : pandas, polars or pyarrow table, dict of columns, or array-like of shape (n_samples, n_columns)
-            The table.
+            Table.
         y : None, default=None
             Not used.
 
         Returns
         -------
         ndarray of shape (n_samples, n_samples)
-            Dissimilarities between 0 and 1, with zeros on the diagonal, also of rows that have nothing but gaps.
+            Dissimilarities between 0 and 1. The diagonal is 0, also for rows with missing values only.
         """
         return self.fit(X)._among_themselves()
 
     def transform(self, X: TableLike) -> FloatArray:
-        """Dissimilarities to the samples of the fit.
+        """Return the dissimilarities to the training samples.
 
         Parameters
         ----------
         X : pandas, polars or pyarrow table, dict of columns, or array-like of shape (n_samples, n_columns)
-            The table, with the columns of the fit; others are not looked at.
+            Table with the columns of the fit. Other columns are ignored.
 
         Returns
         -------
@@ -202,50 +203,58 @@ class GowerDistances(ClassNamePrefixFeaturesOutMixin, ReadsTables):
         return len(self.rows_)
 
     def _among_themselves(self) -> FloatArray:
-        found = self._filled(self.rows_)
-        np.fill_diagonal(found, 0.0)
-        return found
+        dissimilarities = self._filled(self.rows_)
+        np.fill_diagonal(dissimilarities, 0.0)
+        return dissimilarities
 
     def _filled(self, rows: FloatArray) -> FloatArray:
-        found = self._compared(rows)
-        return np.nan_to_num(found, copy=False, nan=self.mean_)
+        dissimilarities = self._compared(rows)
+        return np.nan_to_num(dissimilarities, copy=False, nan=self.mean_)
 
     def _compared(self, rows: FloatArray) -> FloatArray:
-        """Dissimilarities, with NaN where rows have nothing in common."""
-        used = [one for one in self.columns_ if one["features"]]
-        equal = [one["kind"] in ("category", "yes/no") for one in used]
-        found = np.empty((len(rows), len(self.rows_)))
+        """Return dissimilarities, with NaN for rows without common columns."""
+        columns = [facts for facts in self.columns_ if facts["features"]]
+        is_category = [facts["kind"] in ("category", "yes/no") for facts in columns]
+        dissimilarities = np.empty((len(rows), len(self.rows_)))
         for block in row_blocks(len(rows), _BLOCK_ROWS):
-            found[block] = _dissimilarities(rows[block], self.rows_, equal, [one["weight"] for one in used])
-        return found
+            dissimilarities[block] = _dissimilarities(
+                rows[block], self.rows_, is_category, [facts["weight"] for facts in columns]
+            )
+        return dissimilarities
 
     def _positions(self, X: Any) -> FloatArray:
-        columns = self._known_columns(X)
+        columns = self._fitted_columns(X)
         return np.column_stack(
-            [_position(columns[one["column"]], one) for one in self.columns_ if one["features"]]
+            [_scaled_values(columns[facts["column"]], facts) for facts in self.columns_ if facts["features"]]
         )
 
 
-def _position(column: RawColumn, facts: dict[str, Any]) -> FloatArray:
-    """Numbers as shares of their range, ordered categories as shares of the way, others as codes."""
+def _scaled_values(column: RawColumn, facts: dict[str, Any]) -> FloatArray:
+    """Return numbers and ordered categories as shares of their range, and other categories as codes."""
     if facts["kind"] in ("number", "date"):
         return np.asarray((numbers_of(column, facts) - facts["low"]) / (facts["high"] - facts["low"]))
     codes = codes_of(column, facts)
     ordered = facts["kind"] == "ordered"
-    unknown = codes < (0 if ordered else -1)  # another category than all others, but nowhere in an order
+    unknown = codes < (
+        0 if ordered else -1
+    )  # a new category differs from all others, but has no position in an order
     values = codes / (len(facts["categories"]) - 1) if ordered else codes.astype(np.float64)
     return np.asarray(np.where(unknown, np.nan, values))
 
 
-def _dissimilarities(rows: FloatArray, others: FloatArray, equal: list[bool], weights: list[float]) -> FloatArray:
-    """Weighted means over the columns that both rows have."""
+def _dissimilarities(
+    rows: FloatArray, others: FloatArray, is_categorical: list[bool], weights: list[float]
+) -> FloatArray:
+    """Return weighted means over the columns without missing values in both rows."""
     totals, counts = np.zeros((2, len(rows), len(others)))
-    for one, other, is_category, weight in zip(rows.T, others.T, equal, weights, strict=True):
-        differences = one[:, None] - other
-        apart = np.where(differences == 0, 0.0, 1.0) if is_category else np.minimum(np.abs(differences), 1.0)
-        there = ~np.isnan(differences)
-        totals += np.where(there, weight * apart, 0.0)
-        counts += weight * there
+    for first, second, is_category, weight in zip(rows.T, others.T, is_categorical, weights, strict=True):
+        differences = first[:, None] - second
+        dissimilarities = (
+            np.where(differences == 0, 0.0, 1.0) if is_category else np.minimum(np.abs(differences), 1.0)
+        )
+        is_shared = ~np.isnan(differences)
+        totals += np.where(is_shared, weight * dissimilarities, 0.0)
+        counts += weight * is_shared
     return np.divide(totals, counts, out=np.full_like(totals, np.nan), where=counts > 0)
 
 

@@ -1,7 +1,7 @@
-"""Columns of tables from any library, with their cells as they are, and the types of these cells.
+"""Columns of tables from any library, with unconverted cells, and the types of these cells.
 
-The type of a column is inferred once, when an encoder is fitted. Later tables are read cell by cell as columns of
-that type, so that a row means the same alone, in any chunk and in any order.
+The type of a column is inferred once, when an encoder is fitted. Cells of later tables are converted to that type,
+so that the result for a row does not depend on other rows.
 """
 
 import re
@@ -29,7 +29,7 @@ from evlearn.utils.cells import (
     split_unit,
 )
 from evlearn.utils.typing import FloatArray
-from evlearn.utils.validation import refuse_containers
+from evlearn.utils.validation import check_not_container
 
 Kind = Literal["number", "date", "yes/no", "category", "ordered"]
 Source = Literal[
@@ -54,7 +54,7 @@ _DATE_ORDERS: dict[Source, DateOrder] = {
     "day/month/year": "day/month/year",
     "month/day/year": "month/day/year",
 }
-#: The cells of a column by its type, for error messages.
+#: Descriptions of the cells of each type, for error messages.
 _EXPECTED: dict[Source, str] = {
     "number": "only numbers",
     "amount": "amounts of money in 1 currency (such as EUR 1,234.50)",
@@ -67,26 +67,26 @@ _EXPECTED: dict[Source, str] = {
 }
 _MARKED = (NumberFormat(".", ",'\u2019 \u00a0\u202f"), NumberFormat(",", ".'\u2019 \u00a0\u202f"))
 _WHOLE = re.compile("[+-]?[0-9]+")
-#: Text that makes a column one of yes and no, and text that is accepted in such a column.
+#: Text from which a boolean column is inferred, and text that is accepted in such a column.
 _FLAG_WORDS = {"true": True, "false": False}
 _FLAGS = _FLAG_WORDS | {"yes": True, "no": False, "t": True, "f": False, "y": True, "n": False}
 
 
 @dataclass(frozen=True)
 class RawColumn:
-    """A column with its cells as the table holds them.
+    """A column with its unconverted cells.
 
     Attributes
     ----------
     name : str
-        The name of the column.
+        Name of the column.
     cells : ndarray
         Numbers or durations with NaN or NaT for missing cells, dates, booleans, or objects with None for missing
         cells.
     declared : bool
         True if the table declares a column of categories.
     categories : list of str or None
-        The names of the categories in their order, where the table lists them.
+        Names of the categories in their order, if the table declares them.
     ordered : bool
         True if the table declares that the order of the categories matters.
     """
@@ -99,16 +99,16 @@ class RawColumn:
 
     @property
     def kind(self) -> Kind:
-        """The kind of the column, inferred from its cells: "number", "date", "yes/no", "category" or "ordered"."""
+        """Kind of the column, inferred from its cells: "number", "date", "yes/no", "category" or "ordered"."""
         if self.declared:
             return "ordered" if self.ordered else "category"
         return _KINDS[self.source]
 
     @property
     def source(self) -> Source:
-        """The type of the cells, "text" if they have no other.
+        """Type of the cells, "text" if they have no other type.
 
-        Text that can be parsed as another type is of this type, unless it names declared categories. "amount" and
+        Text that can be parsed as another type has this type, unless the table declares categories. "amount" and
         "percentage" are numbers with a currency or a percent sign; "day/month/year" and "month/day/year" are
         dates.
         """
@@ -116,7 +116,7 @@ class RawColumn:
 
     @property
     def numbers(self) -> NumberFormat:
-        """The format of amounts and percentages; the plain one for other columns."""
+        """Format of amounts and percentages; the default format for other columns."""
         return self._inferred[1] or _NUMBERS
 
     @cached_property
@@ -125,16 +125,16 @@ class RawColumn:
 
     @property
     def has_ambiguous_dates(self) -> bool:
-        """True if the first 2 numbers of all dates may be day and month in any order."""
+        """True if day and month may be exchanged in all dates."""
         return self.source in _DATE_ORDERS and find_date_order(_texts(self.cells, iso=False))[1]
 
     @cached_property
     def problem(self) -> Literal["", "mixed", "formats", "dates"]:
-        """The reason why a column of text that looks like numbers or dates is neither; empty if it does not.
+        """Reason why a column of text that looks like numbers or dates is not converted; else empty.
 
-        "mixed": more than half of the cells are numbers, and others are not. "formats": all are, in several
-        formats or currencies, or in a format that is ambiguous. "dates": all are dates, but not in the same
-        order of day and month.
+        "mixed": more than half of the cells, but not all, are numbers. "formats": all cells are numbers, in
+        several formats or currencies, or in an ambiguous format. "dates": all cells are dates, but the order of
+        day and month differs.
         """
         present = [cell for cell in self.cells if cell is not None]
         if self.source != "text" or not present:
@@ -155,22 +155,22 @@ class RawColumn:
 
 
 def read_columns(parts: list[tuple[str, Any]]) -> dict[str, RawColumn]:
-    """Return columns by name, from those of `split_columns`."""
+    """Return columns by name, from the result of `split_columns`."""
     columns: dict[str, RawColumn] = {}
     for name, part in parts:
         if name in columns:
-            raise ValueError(f"X has two columns with the name {name!r}; give each its own name.")
-        columns[name] = _read(name, part)
+            raise ValueError(f"X has 2 columns with the name {name!r}; rename one of them.")
+        columns[name] = _read_column(name, part)
     return columns
 
 
 def split_columns(X: Any) -> tuple[list[tuple[str, Any]], bool]:
-    """Return names and columns, as they are, and whether the names are those of the table."""
-    refuse_containers(X)
+    """Return names and unconverted columns, and True if the table has column names."""
+    check_not_container(X)
     if issparse(X):
         raise TypeError(
-            "X is a sparse matrix, and a table is wanted: sparse features need no TableEncoder. Give them to the "
-            "estimator, or to sklearn.decomposition.TruncatedSVD first."
+            "X must be a table, got a sparse matrix. Pass sparse features to the estimator without a TableEncoder "
+            "or to sklearn.decomposition.TruncatedSVD first."
         )
     if isinstance(X, Mapping):
         return [
@@ -207,7 +207,7 @@ def as_numbers(column: RawColumn, source: Source = "number", numbers: NumberForm
         values = _all_missing(column, expected)
     if np.isinf(values).any():
         raise ValueError(
-            f"Input X contains infinity, in the column {column.name!r}. Correct these cells, or leave them empty."
+            f"Input X contains infinity, in the column {column.name!r}. Correct or delete these values."
         )
     return values
 
@@ -230,7 +230,7 @@ def as_dates(column: RawColumn, source: Source = "date") -> FloatArray:
 
 
 def as_flags(column: RawColumn) -> NDArray[np.intp]:
-    """Return the cells of a column of yes and no, as 1 and 0, with -2 for missing cells.
+    """Return the cells of a boolean column as 1 and 0, with -2 for missing cells.
 
     Raises
     ------
@@ -252,10 +252,10 @@ def as_flags(column: RawColumn) -> NDArray[np.intp]:
 def as_text(column: RawColumn, source: Source | None = None) -> NDArray[Any]:
     """Return the names of the categories of all cells, with None for missing cells.
 
-    The name of a cell depends on this cell and on `source` only, the type of the cells that the encoder was
-    fitted to (by default, of this column). Text is its own name, without surrounding whitespace. If the source is
-    another type, text that can be parsed as this type has the name of its value, so that 1, "1" and "1.0" are the
-    same category of a column of numbers.
+    The name of a cell depends only on this cell and on `source`, the type of the cells that the encoder was fitted
+    to (by default, of this column). Text is stripped of surrounding whitespace. If the source is another type,
+    text that can be parsed as this type has the name of its value, so that 1, "1" and "1.0" are the same category
+    of a column of numbers.
     """
     source = column.source if source is None else source
     parsers: dict[Source, Callable[[Any], Any]] = {"number": _exact_number, "date": _moment, "yes/no": flag_in}
@@ -263,18 +263,18 @@ def as_text(column: RawColumn, source: Source | None = None) -> NDArray[Any]:
     cells = column.cells
     if cells.dtype.kind in "Mm":
         cells = cells.astype(_UNITS[cells.dtype.kind])
-    # Numbers in single precision have fewer digits as long as they are not converted.
-    listed = list(cells) if cells.dtype in (np.float32, np.float16) else cells.tolist()
+    # The text of a float32 has fewer digits before its conversion to float.
+    values = list(cells) if cells.dtype in (np.float32, np.float16) else cells.tolist()
     if parse is not None:
-        listed = [cell if (value := parse(cell)) is None else value for cell in listed]
-    return _of_list([_name_of(cell) for cell in listed])
+        values = [cell if (value := parse(cell)) is None else value for cell in values]
+    return _object_array([_name_of(cell) for cell in values])
 
 
 def aliases(categories: list[str]) -> dict[str, str]:
-    """Return the text categories that cells of other types stand for, by the names of these cells.
+    """Return a mapping from the names of cells of other types to text categories.
 
-    A library that reads a file may turn the text "01" into the number 1, if all other cells are numbers as well.
-    Its name, "1", leads to "01" if no other category is the same number.
+    A CSV reader may convert the text "01" to the number 1 if all other cells of a file are numbers. The name of
+    this number, "1", is mapped to "01" if no other category is the same number.
     """
     meanings: dict[str, list[str]] = {}
     for category in categories:
@@ -282,13 +282,13 @@ def aliases(categories: list[str]) -> dict[str, str]:
         for name in {_name_of(value) for value in values if value is not None}:
             meanings.setdefault(str(name), []).append(category)
     exact = set(categories)
-    return {name: same[0] for name, same in meanings.items() if len(same) == 1 and name not in exact}
+    return {name: texts[0] for name, texts in meanings.items() if len(texts) == 1 and name not in exact}
 
 
 def common_order(orders: list[list[Any]]) -> list[Any] | None:
-    """Return the longest of several lists of categories if it has all categories in the order of all lists.
+    """Return the longest list of categories if it contains all other lists in their order, else None.
 
-    Parts of a table may list different categories. None if their order in the whole table is unclear.
+    Parts of a table may declare different categories, so that the order in the whole table may be ambiguous.
     """
     longest = max(orders, key=len, default=[])
     position = {category: place for place, category in enumerate(longest)}
@@ -301,7 +301,7 @@ def common_order(orders: list[list[Any]]) -> list[Any] | None:
 
 def days_to_dates(days: Any) -> NDArray[Any]:
     """Return days since 1970 as dates."""
-    return np.array([_date_of(one) for one in days], dtype="datetime64[s]")
+    return np.array([_date_of(value) for value in days], dtype="datetime64[s]")
 
 
 def _date_of(days: float) -> Any:
@@ -316,10 +316,10 @@ def _date_of(days: float) -> Any:
 def _as_matrix(X: Any) -> NDArray[Any]:
     array = np.asarray(X)
     if array.dtype.kind in "US":
-        # Lists of numbers and text must keep their numbers.
+        # NumPy would convert the numbers in a list of numbers and text to text.
         array = _as_text_array(array) if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     if array.dtype.kind == "c" or (array.dtype.kind == "O" and any(isinstance(v, complex) for v in array.flat)):
-        raise ValueError("Complex data not supported: X holds complex numbers. Give real ones.")
+        raise ValueError("Complex data not supported: X contains complex numbers. Pass real numbers.")
     if array.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got an array of shape {array.shape} instead: X must have rows and columns. "
@@ -329,62 +329,66 @@ def _as_matrix(X: Any) -> NDArray[Any]:
 
 
 def _as_array(column: Any) -> NDArray[Any]:
-    """Return a column of a dict; a list keeps the types of its cells, which NumPy would make the same."""
+    """Return a column of a dict as an array, without the conversion of list cells to a common type."""
     if not isinstance(column, (list, tuple)):
         return np.asarray(column)
     types = {type(cell) for cell in column}
     small = types == {int} and max(map(abs, column)) < 2**63
-    return np.array(column) if small or types == {float} else _of_list(column)
+    return np.array(column) if small or types == {float} else _object_array(column)
 
 
 def _as_text_array(array: NDArray[Any]) -> NDArray[Any]:
     return array.astype(str).astype(object)
 
 
-def _of_list(cells: Any) -> NDArray[Any]:
+def _object_array(cells: Any) -> NDArray[Any]:
     array = np.empty(len(cells), dtype=object)
     array[:] = cells
     return array
 
 
-def _without_gaps(cells: Any) -> NDArray[Any]:
-    return _of_list([None if _is_gap(cell) else cell for cell in cells])
+def _with_none_for_missing(cells: Any) -> NDArray[Any]:
+    return _object_array([None if _is_missing(cell) else cell for cell in cells])
 
 
-def _read(name: str, part: Any) -> RawColumn:
-    """Return a column of a table of any library."""
-    if hasattr(part, "cat") and hasattr(part.cat, "codes"):  # a categorical of pandas
-        listed = _without_gaps(part.cat.categories.tolist())
-        cells = np.append(listed, [None])[np.asarray(part.cat.codes)]
-        return RawColumn(name, cells, True, _distinct(listed), bool(part.cat.ordered))
-    if hasattr(getattr(part, "type", None), "ordered"):  # a dictionary of pyarrow
+def _read_column(name: str, part: Any) -> RawColumn:
+    """Return a column of a table from any library."""
+    if hasattr(part, "cat") and hasattr(part.cat, "codes"):  # pandas Categorical
+        categories = _with_none_for_missing(part.cat.categories.tolist())
+        cells = np.append(categories, [None])[np.asarray(part.cat.codes)]
+        return RawColumn(name, cells, True, _distinct(categories), bool(part.cat.ordered))
+    if hasattr(getattr(part, "type", None), "ordered"):  # pyarrow dictionary
         parts = [chunk.dictionary.to_pylist() for chunk in getattr(part, "chunks", [part])]
         order = common_order(parts) if part.type.ordered else None
-        listed = _without_gaps([one for each in parts for one in each] if order is None else order)
-        return RawColumn(name, _without_gaps(part.to_pylist()), True, _distinct(listed), order is not None)
+        categories = _with_none_for_missing(
+            [category for chunk_categories in parts for category in chunk_categories] if order is None else order
+        )
+        return RawColumn(
+            name, _with_none_for_missing(part.to_pylist()), True, _distinct(categories), order is not None
+        )
     if _is_enum(part):
-        listed = _without_gaps(part.dtype.categories.to_list())
-        return RawColumn(name, _without_gaps(part.to_list()), True, _distinct(listed), True)
+        categories = _with_none_for_missing(part.dtype.categories.to_list())
+        return RawColumn(name, _with_none_for_missing(part.to_list()), True, _distinct(categories), True)
     values = _values_of(part)
-    cells = values if values.dtype.kind in "iufbMm" else _without_gaps(values)
-    # Categories of polars, unlike those of its enumerations, have no order that matters.
+    cells = values if values.dtype.kind in "iufbMm" else _with_none_for_missing(values)
+    # The order of polars categories, unlike that of polars enumerations, is arbitrary.
     return RawColumn(name, cells, declared=str(getattr(part, "dtype", "")).startswith("Categorical"))
 
 
 def _lists_categories(column: Any) -> bool:
-    """Return True if a column of pandas, polars or pyarrow lists its categories."""
+    """Return True if a pandas, polars or pyarrow column declares its categories."""
     pandas = hasattr(column, "cat") and hasattr(column.cat, "codes")
     return pandas or hasattr(getattr(column, "type", None), "ordered") or _is_enum(column)
 
 
 def _is_enum(column: Any) -> bool:
-    """Return True for a column of polars that enumerates its categories in their order."""
+    """Return True for a polars column with an ordered enumeration of its categories."""
     return str(getattr(column, "dtype", "")).startswith("Enum") and hasattr(column.dtype, "categories")
 
 
-def _distinct(listed: NDArray[Any]) -> list[str]:
-    names = (_name_of(one) for one in listed)
-    return list(dict.fromkeys(one for one in names if one is not None))
+def _distinct(categories: NDArray[Any]) -> list[str]:
+    names = (_name_of(category) for category in categories)
+    return list(dict.fromkeys(name for name in names if name is not None))
 
 
 def _values_of(part: Any) -> NDArray[Any]:
@@ -392,12 +396,14 @@ def _values_of(part: Any) -> NDArray[Any]:
     if not hasattr(part, "iloc"):
         values = np.asarray(part.to_numpy() if hasattr(part, "to_numpy") else part)
         if values.dtype.kind == "f" and _loses_digits(part, values):
-            return _of_list(part.to_list() if hasattr(part, "to_list") else part.to_pylist())
+            return _object_array(part.to_list() if hasattr(part, "to_list") else part.to_pylist())
         return _as_text_array(values) if values.dtype.kind in "US" else values
-    kind = getattr(part.dtype, "kind", None)  # of pandas, also with a mask for missing cells
+    kind = getattr(part.dtype, "kind", None)  # pandas, also with masked arrays
     if kind in ("i", "u", "f"):
-        gaps = part.isna().to_numpy()
-        values = np.asarray(part.to_numpy() if not gaps.any() else part.to_numpy(np.float64, na_value=np.nan))
+        is_missing = part.isna().to_numpy()
+        values = np.asarray(
+            part.to_numpy() if not is_missing.any() else part.to_numpy(np.float64, na_value=np.nan)
+        )
         return np.asarray(part.to_numpy(object)) if kind != "f" and _loses_digits(part, values) else values
     if kind in ("M", "m") and not (hasattr(part.dtype, "pyarrow_dtype") and part.isna().any()):
         return np.asarray(part.to_numpy(_UNITS[kind]))
@@ -405,12 +411,12 @@ def _values_of(part: Any) -> NDArray[Any]:
 
 
 def _loses_digits(part: Any, values: NDArray[Any]) -> bool:
-    """Return True if whole numbers with missing cells among them are too large to be floats."""
+    """Return True if integers with missing cells are too large for an exact conversion to floats."""
     whole = str(getattr(part, "type", getattr(part, "dtype", ""))).lower().startswith(("int", "uint"))
     return whole and values.dtype.kind == "f" and bool((np.abs(values) > _MAX_EXACT).any())
 
 
-def _is_gap(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(value, str):
@@ -422,9 +428,9 @@ def _is_gap(value: Any) -> bool:
 
 
 def _infer_source(cells: NDArray[Any], *, parse: bool) -> tuple[Source, NumberFormat | None]:
-    """Return the type that all cells have, and the format of amounts and percentages.
+    """Return the common type of all cells, and the format of amounts and percentages.
 
-    Text has the type as which it can be parsed, if `parse` is true.
+    If `parse` is true, text has the type that it can be parsed as.
     """
     typed: dict[str, Source] = {"b": "yes/no", "M": "date", "m": "duration"}
     if cells.dtype.kind != "O":
@@ -462,43 +468,43 @@ def _infer_format(present: list[Any], texts: list[str]) -> tuple[Source, NumberF
 
 
 def _texts(cells: NDArray[Any], *, iso: bool = True) -> list[str]:
-    """Return the cells that are text; without ISO dates if `iso` is false."""
+    """Return the cells that are text, without ISO dates if `iso` is false."""
     return [cell for cell in cells if isinstance(cell, str) and (iso or _moment(cell) is None)]
 
 
-def _is_flag(cell: Any) -> bool:
+def _is_flag(cell: object) -> bool:
     return isinstance(cell, (bool, np.bool_)) or (isinstance(cell, str) and cell.strip().lower() in _FLAG_WORDS)
 
 
-# Cells as values of a type: None if they are of another type
+# Conversion of cells to a type; the result is None for cells of another type
 
 
-def number_in(cell: Any) -> float | None:
+def number_in(cell: object) -> float | None:
     """Return the number in a cell, or None if it is of another type."""
     if isinstance(cell, str):
         return _NUMBERS.parse(cell)
     return float(cell) if isinstance(cell, (Real, Decimal, np.bool_)) else None
 
 
-def looks_like_number(cell: Any) -> bool:
+def looks_like_number(cell: object) -> bool:
     """Return True if a cell is a number, an amount of money or a percentage, in any format."""
     if number_in(cell) is not None or not isinstance(cell, str):
         return number_in(cell) is not None
     unit, number = split_unit(cell)
-    return any(one.parse(number) is not None for one in _MARKED) and unit is not None
+    return any(numbers.parse(number) is not None for numbers in _MARKED) and unit is not None
 
 
-def _exact_number(cell: Any) -> Any:
-    """Return a number; a whole one with all its digits."""
+def _exact_number(cell: object) -> Any:
+    """Return a number; integers are exact."""
     if isinstance(cell, str):
         return int(cell) if _WHOLE.fullmatch(cell.strip()) else _NUMBERS.parse(cell)
     return int(cell) if isinstance(cell, (bool, np.bool_)) else None
 
 
-def _moment(cell: Any, order: DateOrder | None = None) -> datetime | None:
-    """Return a moment without a time zone, in UTC if the cell has a time zone.
+def _moment(cell: object, order: DateOrder | None = None) -> datetime | None:
+    """Return a datetime without time zone, in UTC if the cell has a time zone.
 
-    Text is an ISO date or, if there is an order of day and month, a date in this order.
+    Text must be an ISO date or, if `order` is not None, a date with this order of day and month.
     """
     if isinstance(cell, str):
         text = cell.strip()
@@ -516,12 +522,12 @@ def _moment(cell: Any, order: DateOrder | None = None) -> datetime | None:
     return datetime(cell.year, cell.month, cell.day) if isinstance(cell, date) else None
 
 
-def _duration(cell: Any) -> Any:
+def _duration(cell: object) -> Any:
     return cell if isinstance(cell, (timedelta, np.timedelta64)) else None
 
 
-def flag_in(cell: Any) -> bool | None:
-    """Return True or False for yes or no in a cell, or None if it is of another type."""
+def flag_in(cell: object) -> bool | None:
+    """Return the boolean in a cell, or None if it is of another type."""
     if isinstance(cell, str):
         number = _NUMBERS.parse(cell)
         return _FLAGS.get(cell.strip().lower()) if number is None else flag_in(number)
@@ -530,8 +536,8 @@ def flag_in(cell: Any) -> bool | None:
     return None
 
 
-def _name_of(value: Any) -> str | None:
-    """Return the name of a category; 1 and 1.0 are the same, since a missing cell makes whole numbers floats."""
+def _name_of(value: object) -> str | None:
+    """Return the name of a category. 1 and 1.0 are equal, because missing cells convert integers to floats."""
     if value is None or isinstance(value, str):
         return value if value is None else value.strip()
     if isinstance(value, (float, np.floating)):
@@ -544,11 +550,11 @@ def _name_of(value: Any) -> str | None:
     return str(value).strip() if moment is None else moment.isoformat().removesuffix("T00:00:00")
 
 
-# Columns as values of a type
+# Conversion of columns to a type
 
 
 def _parsed(column: RawColumn, parse: Callable[[Any], Any], expected: str, missing: Any) -> list[Any]:
-    """Return all cells as values of a type, with `missing` for missing ones."""
+    """Return all cells as values of a type, with `missing` for missing cells."""
     values = []
     parsed: dict[str, Any] = {}
     for cell in column.cells:
@@ -571,7 +577,7 @@ def _numbers_in(column: RawColumn, expected: str, numbers: NumberFormat) -> Floa
             raise _mismatch(column, column.cells[place], expected)
         return values
 
-    def parse(cell: Any) -> float | None:
+    def parse(cell: object) -> float | None:
         if isinstance(cell, str):
             return numbers.parse(cell)
         return None if numbers.unit == PERCENT else number_in(cell)
@@ -580,23 +586,23 @@ def _numbers_in(column: RawColumn, expected: str, numbers: NumberFormat) -> Floa
 
 
 def _all_missing(column: RawColumn, expected: str) -> FloatArray:
-    """Return NaN for all cells of a column of another type, if all are missing."""
+    """Return NaN for all cells of a column of another type; raise a ValueError unless all are missing."""
     present = column.cells[column.cells == column.cells]
     if len(present):
         raise _mismatch(column, present[0], expected)
     return np.full(len(column.cells), np.nan)
 
 
-def _mismatch(column: RawColumn, cell: Any, expected: str) -> ValueError:
-    shown = repr(cell) if isinstance(cell, str) else str(cell)
+def _mismatch(column: RawColumn, cell: object, expected: str) -> ValueError:
+    cell_text = repr(cell) if isinstance(cell, str) else str(cell)
     return ValueError(
-        f"the column {column.name!r} holds {shown}, and it had {expected} when the encoder was fitted. Correct "
-        "the value, or leave the cell empty."
+        f"the column {column.name!r} contains {cell_text}, but had {expected} when the encoder was fitted. "
+        "Correct or delete this value."
     )
 
 
 def _days(values: NDArray[Any]) -> FloatArray:
-    """Return moments as days since 1970, and durations as days."""
+    """Return datetimes as days since 1970, and durations as days."""
     values = values.astype(_UNITS[values.dtype.kind])
     missing = np.isnat(values)
     start = np.datetime64(0, "us") if values.dtype.kind == "M" else np.timedelta64(0, "us")

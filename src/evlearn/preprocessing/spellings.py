@@ -1,4 +1,4 @@
-"""Spellings of categories: those that are merged, and those that look like misspellings."""
+"""Spellings of categories: equal categories, and categories that look like misspellings."""
 
 from itertools import takewhile, zip_longest
 from typing import Any
@@ -7,33 +7,35 @@ import numpy as np
 
 from evlearn.utils.typing import FloatArray
 
-#: Spellings that differ in case are 1 category if they are longer than this, or if all but 1 are so rare.
-_SHORT_NAME, _RARE_SPELLING = 2, 0.1
-#: A category is suspected to be misspelled if it is so many times rarer than a similar one.
-_RARER, _MOST_COMPARED, _FEWEST_LETTERS = 20, 500, 3
+#: Maximum length of spellings that are different categories if they differ in case, unless all but one are rarer
+#: than this share.
+_MAX_SHORT_LENGTH, _MAX_RARE_SHARE = 2, 0.1
+#: Minimum ratio of the frequencies of a similar category and a misspelling, maximum number of categories for this
+#: comparison, and minimum number of letters of a misspelled word.
+_FREQUENCY_RATIO, _MAX_CATEGORIES, _MIN_LETTERS = 20, 500, 3
 
 
 def fold(name: str) -> str:
-    """Return the name of a category without differences in case and whitespace."""
+    """Return the name of a category with normalized case and whitespace."""
     return " ".join(name.split()).casefold()
 
 
 def may_merge(categories: list[str], counts: FloatArray) -> bool:
     """Return True if spellings that differ in case or whitespace are the same category.
 
-    They are not if they are short and none of them is rare, like the genotypes AA, Aa and aa.
+    They are different if they are short and none of them is rare, such as the genotypes AA, Aa and aa.
     """
     groups: dict[str, list[float]] = {}
     for name, count in zip(categories, counts.tolist(), strict=True):
         groups.setdefault(fold(name), []).append(count)
     return all(
-        len(name) > _SHORT_NAME or sum(sizes) - max(sizes) <= _RARE_SPELLING * sum(sizes)
+        len(name) > _MAX_SHORT_LENGTH or sum(sizes) - max(sizes) <= _MAX_RARE_SHARE * sum(sizes)
         for name, sizes in groups.items()
     )
 
 
 def merge_spellings(categories: list[str], counts: FloatArray) -> tuple[list[str], FloatArray, list[str]]:
-    """Return categories by their most frequent spelling, their counts, and the other spellings."""
+    """Return the most frequent spelling of each category, the counts, and the other spellings."""
     groups: dict[str, list[tuple[float, str]]] = {}
     for name, count in zip(categories, counts.tolist(), strict=True):
         groups.setdefault(fold(name), []).append((-count, name))
@@ -44,15 +46,15 @@ def merge_spellings(categories: list[str], counts: FloatArray) -> tuple[list[str
 
 
 def suspect_spellings(categories: list[str], counts: FloatArray) -> list[dict[str, Any]]:
-    """Return descriptions of rare categories with nearly the same name as a frequent one."""
-    if len(categories) > _MOST_COMPARED:
+    """Return descriptions of rare categories with nearly the same name as a frequent category."""
+    if len(categories) > _MAX_CATEGORIES:
         return []
     suspicions = []
     for name, count in zip(categories, counts.tolist(), strict=True):
         similar = [
             (size, other)
             for other, size in zip(categories, counts.tolist(), strict=True)
-            if size >= _RARER * count and is_misspelled(fold(name), fold(other))
+            if size >= _FREQUENCY_RATIO * count and is_misspelled(fold(name), fold(other))
         ]
         if similar:
             suspicions.append({"what": "spelling", "count": int(count), "examples": [name, max(similar)[1]]})
@@ -60,12 +62,12 @@ def suspect_spellings(categories: list[str], counts: FloatArray) -> list[dict[st
 
 
 def is_misspelled(name: str, other: str) -> bool:
-    """Return True if a word has 1 letter more, 1 less or 1 other letter, or 2 neighboring letters exchanged.
+    """Return True if a word has one letter more, less or changed, or 2 neighboring letters exchanged.
 
     Words with fewer than 3 letters, and names that differ in several words or in digits, are different names.
     """
     pairs = [pair for pair in zip_longest(name.split(), other.split(), fillvalue="") if pair[0] != pair[1]]
-    if len(pairs) != 1 or min(map(len, pairs[0])) < _FEWEST_LETTERS:
+    if len(pairs) != 1 or min(map(len, pairs[0])) < _MIN_LETTERS:
         return False
     word, right = pairs[0]
     start = _n_common(word, right)
@@ -76,5 +78,5 @@ def is_misspelled(name: str, other: str) -> bool:
 
 
 def _n_common(name: str, other: str) -> int:
-    """Return the number of letters at the start that are the same."""
+    """Return the length of the common prefix."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(name, other, strict=False)))

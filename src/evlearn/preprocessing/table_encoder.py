@@ -1,4 +1,4 @@
-"""TableEncoder: features for clusterers from a table as it is."""
+"""TableEncoder: features from raw tables."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
@@ -7,77 +7,76 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from evlearn.preprocessing.base import ReadsTables
+from evlearn.preprocessing.base import BaseTableTransformer
 from evlearn.preprocessing.columns import decode_column, encode_column
 from evlearn.preprocessing.description import describe_columns
 from evlearn.preprocessing.reading import days_to_dates
-from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import FloatArray, TableLike
 from evlearn.utils.validation import check_choice, check_integer
 
 
-class TableEncoder(ReadsTables):
-    """Features from a table as it is: numbers, categories, yes and no, dates, with gaps, in any units.
+class TableEncoder(BaseTableTransformer):
+    """Encode raw tables as features: numbers, categories, booleans and dates, with missing values, in any units.
 
-    Every column weighs about as much as every other: numbers and dates are divided by their spread, numbers that
-    grow over orders of magnitude after a logarithm, and a column of categories becomes one feature for each
-    category that together have the variance of one number. Constant and empty columns, identifiers and free text
-    are left out. A few percent of gross errors in a column hardly change the features of the other rows.
-    `describe` lists what was done with each column, and suspicious values.
+    All columns have about the same weight: numbers and dates are divided by their spread, skewed numbers after a
+    logarithm, and each category of a column has a feature, with a total variance like that of a number. Constant
+    and empty columns, identifiers and free text are left out. A few percent of gross errors in a column hardly
+    change the features of the other rows. `describe` returns a description of the encoding of each column, and
+    suspicious values.
 
     Parameters
     ----------
     missing : {"keep", "impute"}, default="keep"
-        What becomes of a gap. "keep": it stays one (NaN), for estimators that turn gaps into doubt. "impute": it
-        becomes zero, which is the centre of a number, and as far from all categories, for estimators that refuse
-        gaps.
+        Encoding of missing values. "keep": NaN, for estimators that convert missing values to doubt. "impute": 0,
+        which is the center of a number and equally far from all categories, for estimators that do not accept NaN.
     scaling : {"auto", "standard"}, default="auto"
-        How numbers are scaled. "auto": by the spread of all but the outermost values, after a logarithm where the
-        column is very skewed and hardly ever negative; values far from all others have no influence. "standard":
-        by mean and standard deviation.
+        Scaling of numbers. "auto": by the spread of all but the outermost values, after a logarithm if the column
+        is very skewed and hardly ever negative; values far from all others have no influence. "standard": by mean
+        and standard deviation.
     max_categories : int, default=30
-        Of more categories in a column the most frequent are kept, and the others share a feature.
+        Maximum number of categories per column. If there are more, rare categories share a feature.
     categorical : sequence of str or None, default=None
         Columns whose numbers are codes of categories.
     drop : sequence of str or None, default=None
         Columns to leave out.
     weights : dict or None, default=None
-        How much columns count in squared distances, by name; 1 for those that are not named.
+        Weights of columns in squared distances, by name. Other columns have weight 1.
 
     Attributes
     ----------
     columns_ : list of dict
-        What was made of each column: its ``"kind"`` ("number", "date", "yes/no", "category", "ordered" or
-        "left out"), the ``"source"`` (type of the cells: "number", "amount", "percentage", "duration", "date",
-        "day/month/year", "month/day/year", "yes/no" or "text"), the share that is ``"missing"``, ``"center"`` and
+        Facts about each column: its ``"kind"`` ("number", "date", "yes/no", "category", "ordered" or "left out"),
+        the ``"source"`` (type of the cells: "number", "amount", "percentage", "duration", "date",
+        "day/month/year", "month/day/year", "yes/no" or "text"), the share of ``"missing"`` cells, ``"center"`` and
         ``"scale"``, ``"categories"`` with their ``"frequencies"`` and ``"merged"`` spellings, ``"suspicions"``,
-        its ``"features"``, and so on. ``pandas.DataFrame(encoder.columns_)`` is a table.
+        its ``"features"``, and others. ``pandas.DataFrame(encoder.columns_)`` is a table.
     feature_columns_ : ndarray of str of shape (n_features_out,)
-        The column that each feature comes from.
+        Column of each feature.
     feature_categories_ : list of str or None
-        The category that each feature stands for; None for numbers, dates and ordered categories. A column with
-        two categories has one feature, positive for the second of them.
+        Category of each feature; None for numbers, dates and ordered categories. A column with 2 categories has
+        one feature, which is positive for the second category.
     n_features_in_ : int
-        The number of columns.
+        Number of columns.
     feature_names_in_ : ndarray of str
-        The names of the columns, where the table has any.
+        Names of the columns, if the table has any.
 
     Notes
     -----
     Empty cells, None, NaN and the texts "?", "NA", "N/A", "NaN", "null" and "none", in upper or lower case, are
-    missing. The types of columns are inferred in `fit` only: text is a number, an amount in one currency (such as
-    € 1,234.50 or 1.234,50 €), a percentage, a date (such as 2026-11-16, 31/12/2026 or 12/31/2026), or true and
-    false, if all cells of its column are. All cells of a column decide together which mark is the decimal mark and
-    whether the day or the month comes first. Later tables are read cell by cell as these types, so that
-    a row has the same features alone, in any chunk and in any order. A cell of another type is an error.
+    missing. The types of columns are inferred in `fit` only: text is converted to numbers, amounts in one currency
+    (such as € 1,234.50 or 1.234,50 €), percentages, dates (such as 2026-11-16, 31/12/2026 or 12/31/2026) or
+    booleans if all cells of its column have this type. The decimal mark and the order of day and month are
+    inferred from the whole column. `transform` converts each cell to the fitted type, so that the features of a
+    row do not depend on other rows. Cells of another type raise a ValueError.
 
-    Categories that differ only in case or whitespace are merged, unless they have at most 2 characters and none of
-    the spellings is rare, like the genotypes AA, Aa and aa. Categories that look like misspellings are only
-    reported. 1 and 1.0 are the same category if they are numbers, but not as text.
+    Categories that differ only in case or whitespace are merged, unless they have at most 2 characters and no
+    spelling is rare, such as the genotypes AA, Aa and aa. Categories that look like misspellings are only
+    reported. 1 and 1.0 are the same category if they are numbers, but not if they are text.
 
-    A category that the fit did not see has zero in all features of its column, so that it is equally far from all
-    known categories. Columns are found by name, in any order; a missing one is an error. A column that has text
-    besides many different numbers is left out with a warning.
+    All features of an unknown category are 0, so that it is equally far from all known categories. Columns are
+    selected by name, in any order; a missing column raises a ValueError. A column with text and many different
+    numbers is left out with a warning.
 
     Examples
     --------
@@ -90,9 +89,9 @@ class TableEncoder(ReadsTables):
     >>> encoder.get_feature_names_out().tolist()
     ['x0', 'x1=Rome']
     >>> print(encoder.describe())
-    2 columns became 2 features.
+    2 columns encoded as 2 features.
     x0: numbers from 31 to 52, divided by their spread (7.69).
-    x1: two categories, Paris (67 %) and Rome (33 %); 25 % missing.
+    x1: 2 categories, Paris (67 %) and Rome (33 %); 25 % missing.
     """
 
     def __init__(
@@ -112,53 +111,53 @@ class TableEncoder(ReadsTables):
         self.drop = drop
         self.weights = weights
 
-    @whole_or_nothing
+    @atomic_fit
     def fit(self, X: TableLike, y: ArrayLike | None = None) -> Self:
-        """Learn what is in the columns of a table.
+        """Learn the encoding of the columns of a table.
 
         Parameters
         ----------
         X : pandas, polars or pyarrow table, dict of columns, or array-like of shape (n_samples, n_columns)
-            The table.
+            Table.
         y : None, default=None
             Not used.
 
         Returns
         -------
         TableEncoder
-            The fitted encoder.
+            Fitted encoder.
         """
         self._check_parameters()
         self._learn(X, scaling=self.scaling, max_categories=self.max_categories)
         self.feature_columns_ = np.array(
-            [one["column"] for one in self.columns_ for _ in one["features"]], dtype=object
+            [facts["column"] for facts in self.columns_ for _ in facts["features"]], dtype=object
         )
-        self.feature_categories_ = [category for one in self.columns_ for category in _categories_of(one)]
+        self.feature_categories_ = [category for facts in self.columns_ for category in _categories_of(facts)]
         return self
 
     def transform(self, X: TableLike) -> FloatArray:
-        """The features of the rows of a table.
+        """Return the features of the rows of a table.
 
         Parameters
         ----------
         X : pandas, polars or pyarrow table, dict of columns, or array-like of shape (n_samples, n_columns)
-            The table, with the columns of the fit; others are not looked at.
+            Table with the columns of the fit. Other columns are ignored.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features_out)
-            The features, in double precision; a table after ``set_output(transform="pandas")``.
+            Features, as float64; a frame after ``set_output(transform="pandas")``.
         """
         check_is_fitted(self)
-        columns = self._known_columns(X)
-        blocks = [encode_column(columns[one["column"]], one) for one in self.columns_ if one["features"]]
-        found = np.hstack(blocks)
+        columns = self._fitted_columns(X)
+        blocks = [encode_column(columns[facts["column"]], facts) for facts in self.columns_ if facts["features"]]
+        features = np.hstack(blocks)
         if self.missing == "impute":
-            np.nan_to_num(found, copy=False, nan=0.0)
-        return found
+            np.nan_to_num(features, copy=False, nan=0.0)
+        return features
 
     def inverse_transform(self, X: ArrayLike) -> dict[str, NDArray[Any]]:
-        """Values of the columns from features, for example from the centres of clusters.
+        """Return the values of the columns from features, for example of cluster centers.
 
         Parameters
         ----------
@@ -168,43 +167,43 @@ class TableEncoder(ReadsTables):
         Returns
         -------
         dict of ndarray
-            For each column that is not left out: numbers in the unit of the column, dates, or the category that
-            weighs most.
+            For each column in use: numbers in the unit of the column, dates, or the category with the largest
+            feature.
         """
         check_is_fitted(self)
         features = np.asarray(X, dtype=np.float64)
         if features.ndim != 2 or features.shape[1] != len(self.feature_columns_):
             raise ValueError(f"X must have {len(self.feature_columns_)} features, got shape {features.shape}.")
-        found = {}
-        for one in self.columns_:
-            if one["features"]:
-                values = decode_column(features[:, self.feature_columns_ == one["column"]], one)
-                found[one["column"]] = days_to_dates(values) if one["kind"] == "date" else values
-        return found
+        columns = {}
+        for facts in self.columns_:
+            if facts["features"]:
+                values = decode_column(features[:, self.feature_columns_ == facts["column"]], facts)
+                columns[facts["column"]] = days_to_dates(values) if facts["kind"] == "date" else values
+        return columns
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
-        """The names of the features: those of their columns, with ``=category`` where it is one of categories.
+        """Return the names of the features: the column, with ``=category`` for features of categories.
 
         Parameters
         ----------
         input_features : None or array-like of str, default=None
-            Not used, since names are those of the fit; here for scikit-learn.
+            Not used; for compatibility with scikit-learn.
 
         Returns
         -------
         ndarray of str
-            The names.
+            Names of the features.
         """
         check_is_fitted(self)
-        return np.array([name for one in self.columns_ for name in one["features"]], dtype=object)
+        return np.array([name for facts in self.columns_ for name in facts["features"]], dtype=object)
 
     def describe(self) -> str:
-        """Return a description of what was done with the table.
+        """Return a description of the encoding.
 
         Returns
         -------
         str
-            A line for each column, and below these a line that starts with "Check" for each column with suspicious
+            A line for each column, followed by a line that starts with "Check" for each column with suspicious
             values: values far from all others, negative values among positive ones, categories that look like
             misspellings, and dates whose day and month could be exchanged.
         """

@@ -1,4 +1,4 @@
-"""A fitted clustering as one HTML file, for people who do not program."""
+"""Reports on clusterings as HTML files."""
 
 from evlearn.reporting.report import report
 

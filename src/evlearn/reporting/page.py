@@ -1,4 +1,4 @@
-"""The page around the parts of a report: plain HTML and a little style; nothing is fetched from elsewhere."""
+"""HTML elements of a report, without external resources."""
 
 import base64
 import html
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from evlearn.explain import plain
 
-_SHORT = 24  # letters of a name that is not broken
+_MAX_UNBROKEN = 24  # characters of text without line breaks
 _STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; color: #1a1a1a; background: #fff;
@@ -16,8 +16,8 @@ h2 { font-size: 1.3rem; margin: 2.4rem 0 0.5rem; padding-bottom: 0.2rem; border-
 h3 { font-size: 1.05rem; margin: 1.6rem 0 0.3rem; line-height: 1.3; }
 section.card h3 { margin-top: 0; }
 p { max-width: 46rem; }
-p.made, p.note { color: #5a5a5a; font-size: 0.9rem; }
-p.made { margin-top: 0; }
+p.subtitle, p.note { color: #5a5a5a; font-size: 0.9rem; }
+p.subtitle { margin-top: 0; }
 p.problem { border-left: 5px solid #d55e00; background: #fdf1e7; padding: 0.5rem 0.9rem; }
 ul.facts { list-style: none; display: flex; flex-wrap: wrap; gap: 0.75rem; padding: 0; margin: 1rem 0; }
 ul.facts li { border: 1px solid #d0d0d0; border-radius: 6px; padding: 0.5rem 0.9rem; min-width: 7.5rem; }
@@ -60,39 +60,39 @@ summary { cursor: pointer; font-size: 1.3rem; font-weight: bold; }
 """
 
 
-def page(title: str, made: str, parts: Iterable[str]) -> str:
-    """A whole page."""
+def page(title: str, subtitle: str, parts: Iterable[str]) -> str:
+    """Return the complete page."""
     name = html.escape(title)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{name}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{name}</h1>\n"
-        f'<p class="made">{html.escape(made)}</p>\n' + "\n".join(parts) + "\n</body>\n</html>\n"
+        f'<p class="subtitle">{html.escape(subtitle)}</p>\n' + "\n".join(parts) + "\n</body>\n</html>\n"
     )
 
 
 def section(heading: str, *parts: str, level: int = 2) -> str:
-    """A heading and what comes below it."""
+    """Return a heading and its content."""
     return f"<h{level}>{html.escape(heading)}</h{level}>\n" + "\n".join(parts)
 
 
-def folded(summary: str, *parts: str) -> str:
-    """Parts that are shown when the reader asks for them."""
+def collapsible(summary: str, *parts: str) -> str:
+    """Return content that the reader can expand."""
     return f"<details>\n<summary>{html.escape(summary)}</summary>\n" + "\n".join(parts) + "\n</details>"
 
 
 def paragraph(text: str, kind: str = "") -> str:
-    """A paragraph."""
-    return f"<p{f' class={kind}' if kind else ''}>{_unbroken(text)}</p>"
+    """Return a paragraph."""
+    return f"<p{f' class={kind}' if kind else ''}>{_escape(text)}</p>"
 
 
-def _unbroken(text: str) -> str:
-    """Text as HTML in which no line ends between a number and its %."""
+def _escape(text: str) -> str:
+    """Escape text for HTML, with no line break between a number and its percent sign."""
     return html.escape(text).replace(" %", "&nbsp;%")
 
 
 def facts(entries: Sequence[tuple[str, str]]) -> str:
-    """Numbers in large type, each with a word below it."""
+    """Return numbers in large type, each with a caption."""
     items = (f"<li><strong>{html.escape(a)}</strong><span>{html.escape(b)}</span></li>" for a, b in entries)
     return f'<ul class="facts">{"".join(items)}</ul>'
 
@@ -100,59 +100,57 @@ def facts(entries: Sequence[tuple[str, str]]) -> str:
 def card(
     heading: str,
     color: str | None,
-    first: str,
+    lead: str,
     points: Sequence[tuple[str, str, str]],
     names: Mapping[str, Sequence[str]],
 ) -> str:
-    """A box about one cluster: a name, a line, points that begin in bold and end in grey, and names."""
+    """Return a box for one cluster: name, lead, points with a bold start and a gray end, and names of samples."""
     style = f' style="border-top-color: {color}"' if color else ""
     items = "".join(
-        f"<li><b>{html.escape(bold)}</b>{html.escape(told)}<span>{html.escape(beside)}</span></li>"
-        for bold, told, beside in points
+        f"<li><b>{html.escape(bold)}</b>{html.escape(text)}<span>{html.escape(note)}</span></li>"
+        for bold, text, note in points
     )
-    below = "".join(f"<p>{html.escape(word)}: {_separate(some)}</p>" for word, some in names.items())
-    listed = f"<ul>{items}</ul>" if items else ""
-    return (
-        f'<section class="card"{style}><h3>{html.escape(heading)}</h3>{paragraph(first)}{listed}{below}</section>'
-    )
+    below = "".join(f"<p>{html.escape(label)}: {_unbroken_names(words)}</p>" for label, words in names.items())
+    body = f"<ul>{items}</ul>" if items else ""
+    return f'<section class="card"{style}><h3>{html.escape(heading)}</h3>{paragraph(lead)}{body}{below}</section>'
 
 
-def _separate(names: Sequence[str]) -> str:
-    """Names that are not broken where lines end."""
+def _unbroken_names(names: Sequence[str]) -> str:
+    """Join names, without line breaks inside of them."""
     return ", ".join(f"<span>{html.escape(name)}</span>" for name in names)
 
 
 def cards(boxes: Iterable[str]) -> str:
-    """Boxes beside each other, or below each other where the page is narrow."""
+    """Return boxes in a grid, or in one column on narrow screens."""
     return "\n".join(['<div class="cards">', *boxes, "</div>"])
 
 
 def picture(png: bytes, caption: str) -> str:
-    """A picture inside the page itself."""
+    """Return an embedded image with a caption."""
     text = html.escape(caption)
     data = base64.b64encode(png).decode()
     return f'<figure><img alt="{text}" src="data:image/png;base64,{data}"><figcaption>{text}</figcaption></figure>'
 
 
 def download(text: str, content: bytes, file_name: str) -> str:
-    """A file inside the page itself, to be saved."""
+    """Return a link that downloads an embedded file."""
     data = base64.b64encode(content).decode()
-    name, shown = html.escape(file_name), html.escape(text)
-    return f'<p><a class="download" download="{name}" href="data:text/csv;base64,{data}">{shown}</a></p>'
+    name, label = html.escape(file_name), html.escape(text)
+    return f'<p><a class="download" download="{name}" href="data:text/csv;base64,{data}">{label}</a></p>'
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, long: str | None = None) -> str:
-    """A table; numbers to the right, text to the left. It scrolls sideways where the page is narrow."""
+    """Return a table, with numbers aligned to the right, that scrolls on narrow screens."""
     texts = [any(isinstance(row[k], str) for row in rows) for k in range(len(columns))]
     kinds = [
-        _kind(name, text, [row[k] for row in rows], long)
+        _cell_class(name, text, [row[k] for row in rows], long)
         for k, (name, text) in enumerate(zip(columns, texts, strict=True))
     ]
 
     def cell(tag: str, value: object, kind: str) -> str:
-        shown = value if isinstance(value, str) else "" if value is None else _number(value)
+        content = value if isinstance(value, str) else "" if value is None else _format_number(value)
         attribute = f' class="{kind}"' if kind else ""
-        return f"<{tag}{attribute}>{html.escape(shown)}</{tag}>"
+        return f"<{tag}{attribute}>{html.escape(content)}</{tag}>"
 
     head = "".join(cell("th", name, kind) for name, kind in zip(columns, kinds, strict=True))
     body = "".join(
@@ -165,13 +163,13 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, long: str
     )
 
 
-def _kind(name: str, text: bool, cells: Sequence[object], long: str | None) -> str:
-    """How a column is set: numbers, sentences, or words, of which short ones are not broken."""
+def _cell_class(name: str, text: bool, cells: Sequence[object], long: str | None) -> str:
+    """Return the CSS class of a column: numbers, short text without line breaks, or longer text."""
     if name == long:
         return "long text"
-    short = all(len(str(cell)) <= _SHORT for cell in cells)
+    short = all(len(str(cell)) <= _MAX_UNBROKEN for cell in cells)
     return ("text name" if short else "text") if text else ""
 
 
-def _number(value: object) -> str:
+def _format_number(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else plain.number(float(str(value)))

@@ -1,1 +1,1 @@
-"""What all packages share and no user needs: types, checks, files, parallel work, descents."""
+"""Shared private tools: types, checks, files, parallel jobs, iterative optimization."""

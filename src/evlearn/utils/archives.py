@@ -1,8 +1,8 @@
-"""Arrays in ``.npz`` archives: stored as they are, so that a file cannot unfold into more than its size.
+"""Arrays in ``.npz`` archives, stored without compression, so that the data are not larger than the file.
 
 An archive is a zip file of NumPy arrays, without compression and without pickle. The data of each array start at
-a multiple of 64 bytes, so that they can be read in place as a memory map. Reading trusts nothing: the types, the
-shapes and the sizes that the file claims are checked against the file before memory is taken.
+a multiple of 64 bytes, so that they can be read in place as a memory map. Files are not trusted: claimed types,
+shapes and sizes are checked against the file before memory is allocated.
 """
 
 import json
@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 _ALIGNMENT = 64
 _PADDING_FIELD = 0x7665  # a private extra field of the zip format
-_LOCAL_HEADER = 30  # bytes before the name of a member
+_LOCAL_HEADER = 30  # number of bytes before the name of a member
 _MAGIC = b"\x93NUMPY\x01\x00"
 _HEADER = re.compile(
     rb"\{'descr': '([^']{1,8})', 'fortran_order': False, 'shape': \(((?:[0-9]{1,18}, ?){0,7}[0-9]{0,18})\), \} *\n"
@@ -44,7 +44,11 @@ def write_archive(file: IO[bytes], arrays: Mapping[str, npt.NDArray[Any]]) -> No
 
 
 def read_archive(
-    file: BufferedReader, types: Iterable[str], *, names: Iterable[str] | None = None, mapped: str | None = None
+    file: BufferedReader,
+    types: Iterable[str],
+    *,
+    names: Iterable[str] | None = None,
+    memory_map: str | None = None,
 ) -> dict[str, npt.NDArray[Any]]:
     """Read the arrays of a file."""
     size = file.seek(0, os.SEEK_END)
@@ -53,32 +57,32 @@ def read_archive(
             members = archive.infolist()
     except (BadZipFile, NotImplementedError, struct.error, OSError, EOFError) as error:
         raise ValueError(f"it is not an archive of arrays, or is cut off ({error})") from error
-    found = [info.filename.removesuffix(".npy") for info in members]
-    if len(set(found)) != len(found):
-        raise ValueError("an array is there twice")
-    if names is not None and set(found) != set(names):
+    stored_names = [info.filename.removesuffix(".npy") for info in members]
+    if len(set(stored_names)) != len(stored_names):
+        raise ValueError("an array occurs twice")
+    if names is not None and set(stored_names) != set(names):
         *others, last = names
-        raise ValueError(f"it holds {sorted(found)[:5]} instead of {', '.join(others)} and {last}")
+        raise ValueError(f"it holds {sorted(stored_names)[:5]} instead of {', '.join(others)} and {last}")
     for info in members:
         if info.compress_type != ZIP_STORED or info.file_size != info.compress_size or info.flag_bits & 1:
             raise ValueError(f"{info.filename} is compressed or encrypted; only plain arrays are read")
     if sum(info.file_size for info in members) > size:
         raise ValueError("its arrays together do not have the size they claim")
     return {
-        name: _read_member(file, info, size, frozenset(types), name == mapped)
-        for name, info in zip(found, members, strict=True)
+        name: _read_member(file, info, size, frozenset(types), name == memory_map)
+        for name, info in zip(stored_names, members, strict=True)
     }
 
 
 def header_array(document: Any) -> npt.NDArray[np.uint8]:
-    """JSON as an array of bytes, to be stored beside others."""
+    """Return JSON as an array of bytes, to be stored beside other arrays."""
     return np.frombuffer(json.dumps(document).encode(), dtype=np.uint8)
 
 
 def _read_member(
-    file: BufferedReader, info: ZipInfo, size: int, types: frozenset[str], mapped: bool
+    file: BufferedReader, info: ZipInfo, size: int, types: frozenset[str], memory_map: bool
 ) -> npt.NDArray[Any]:
-    """One array of the archive, read or mapped from where it lies in the file."""
+    """Read an array of the archive, or map it from its position in the file."""
     name = info.filename
     start = _start(file, info, size)
     stop = start + info.file_size
@@ -91,7 +95,7 @@ def _read_member(
     empty_and_large = 0 in shape and math.prod(n or 1 for n in shape) > size
     if begin + math.prod(shape) * dtype.itemsize != stop or empty_and_large:
         raise ValueError(f"{name} does not have the size it claims")
-    if mapped and stop > begin:
+    if memory_map and stop > begin:
         return np.memmap(file, dtype=dtype, mode="r", offset=begin, shape=shape)
     values = np.empty(shape, dtype=dtype)
     file.seek(begin)
@@ -104,7 +108,7 @@ def _read_member(
 
 
 def _start(file: IO[bytes], info: ZipInfo, size: int) -> int:
-    """Where the content of a member begins."""
+    """Return the offset of the content of a member."""
     if not 0 <= info.header_offset <= size - _LOCAL_HEADER:
         raise ValueError(f"{info.filename} has no valid entry")
     file.seek(info.header_offset)
@@ -116,7 +120,7 @@ def _start(file: IO[bytes], info: ZipInfo, size: int) -> int:
 
 
 def _read_header(file: IO[bytes], name: str, start: int, stop: int) -> tuple[str, tuple[int, ...], int]:
-    """The type and the shape that an array claims, and where its data begin."""
+    """Return the type and the shape that an array claims, and the offset of its data."""
     file.seek(start)
     opening = file.read(min(10, stop - start))
     if len(opening) < 10 or opening[:8] != _MAGIC:
@@ -127,7 +131,7 @@ def _read_header(file: IO[bytes], name: str, start: int, stop: int) -> tuple[str
     claimed = _HEADER.fullmatch(file.read(begin - start - 10))
     if claimed is None:
         raise ValueError(f"{name} has an unexpected type or shape")
-    shape = tuple(int(one) for one in claimed[2].replace(b",", b" ").split())
+    shape = tuple(int(size) for size in claimed[2].replace(b",", b" ").split())
     return claimed[1].decode("ascii", "replace"), shape, begin
 
 

@@ -181,7 +181,7 @@ def find_number_format(cells: Sequence[str]) -> NumberFormat | None:
     if not unit or len(units - {""}) != 1 or (unit == PERCENT and len(units) > 1):
         return None
     point, comma = NumberFormat.of_unit(".", unit), NumberFormat.of_unit(",", unit)
-    values = [[replace(one, unit=None).parse(number) for number in numbers] for one in (point, comma)]
+    values = [[replace(notation, unit=None).parse(number) for number in numbers] for notation in (point, comma)]
     if None in values[0] and None in values[1]:
         return None
     if None in values[1] or values[0] == values[1]:

@@ -1,12 +1,12 @@
-"""Slices of rows: the one place that decides how arrays are walked through."""
+"""Slices of rows for block-wise loops over arrays."""
 
 from collections.abc import Iterator
 
-#: Rows of a block: a block of masses stays in cache, and the cost of a NumPy call vanishes.
+#: Rows per block: a block of masses fits into the cache, and the overhead of NumPy calls is negligible.
 BLOCK_ROWS = 1 << 14
 _TASKS = 16
 _TASK_BYTES = 1 << 27
-_MOST_TASKS = 1024
+_MAX_TASKS = 1024
 
 
 def row_blocks(n_rows: int, block_rows: int = BLOCK_ROWS) -> Iterator[slice]:
@@ -23,9 +23,9 @@ def row_blocks(n_rows: int, block_rows: int = BLOCK_ROWS) -> Iterator[slice]:
 
 
 def task_slices(n_rows: int, row_bytes: int) -> list[slice]:
-    """Slices for tasks that may run in other processes: few, because each costs an engine milliseconds.
+    """Return slices for tasks in other processes; few, because each task costs an engine milliseconds.
 
-    They depend on the size of the data alone, so that sums over them in order are the same wherever they are made.
+    They depend only on the size of the data, so that ordered sums over them are the same in every process.
 
     Examples
     --------
@@ -37,5 +37,5 @@ def task_slices(n_rows: int, row_bytes: int) -> list[slice]:
 
 
 def task_rows(n_rows: int, row_bytes: int) -> int:
-    """How many rows a task has: at least 16 tasks if they are large, of 128 MB, but not more than a thousand."""
-    return max(min(-(-n_rows // _TASKS), _TASK_BYTES // row_bytes), -(-n_rows // _MOST_TASKS), BLOCK_ROWS)
+    """Return the number of rows per task: of large data at most 128 MB, in 16 to 1024 tasks."""
+    return max(min(-(-n_rows // _TASKS), _TASK_BYTES // row_bytes), -(-n_rows // _MAX_TASKS), BLOCK_ROWS)

@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Files that are written completely or not at all."""
 
 import os
 import re
@@ -12,70 +12,70 @@ from typing import IO, overload
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from evlearn.utils.leftovers import hold, let_go, remove, sweep
-from evlearn.utils.places import Place, is_url, place_of
+from evlearn.utils.leftovers import lock, remove, remove_leftovers, unlock
+from evlearn.utils.places import RemotePath, is_url, to_path
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str] | Place) -> Iterator[IO[bytes]]:
-    """Open a file to write; it takes its name, and the place of an older file, when it is complete."""
+def atomic_write(path: str | os.PathLike[str] | RemotePath) -> Iterator[IO[bytes]]:
+    """Open a file for writing; when it is complete, it replaces an older file of this name."""
     path = check_folder(path)
-    if isinstance(path, Place):
+    if isinstance(path, RemotePath):
         content = BytesIO()
         yield content
         path.write_bytes(content.getvalue())
         return
-    with naming(path):
+    with name_file_in_errors(path):
         temporary = make_temporary(path)
         try:
             with open(temporary, "wb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            take_name(temporary, path)
+            move_into_place(temporary, path)
         except BaseException:
             remove(temporary)
             raise
 
 
-def sweep_beside(path: Path) -> None:
-    """Remove what killed processes have left of a file that should have taken this name."""
-    sweep(path.parent, re.compile(rf"\.{re.escape(path.name)}\.evlearn-[0-9a-f]{{16}}"))
+def remove_leftovers_of(path: Path) -> None:
+    """Remove temporary files of this path that killed processes have left."""
+    remove_leftovers(path.parent, re.compile(rf"\.{re.escape(path.name)}\.evlearn-[0-9a-f]{{16}}"))
 
 
 def make_temporary(path: Path, *, folder: bool = False) -> str:
-    """Make an empty file, or folder, beside the one whose name and place it will take.
+    """Create an empty temporary file, or folder, beside its final path.
 
-    It has the permissions of the older file, or else those that the system gives to new files of this user. It is
-    held until it takes its name or is removed; what a killed process has left there goes first.
+    It has the permissions of the older file, or the default permissions of new files of this user. It is locked
+    until it is renamed or removed. Leftovers of killed processes are removed first.
     """
-    sweep_beside(path)
+    remove_leftovers_of(path)
     while True:
         temporary = str(path.with_name(f".{path.name}.evlearn-{secrets.token_hex(8)}"))
         try:
             if folder:
                 os.mkdir(temporary)
             else:
-                # The system takes the user's mask from the mode. To read the mask, one would have to change it.
+                # The system subtracts the user's mask from the mode. Reading the mask would require changing it.
                 mode = 0o666 if _mode(path) is None else 0o600
                 os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
         except FileExistsError:
             continue
-        if hold(temporary) or folder:  # a file that is not there any more was swept by somebody
+        if lock(temporary) or folder:  # another process may have removed an unlocked file
             return temporary
 
 
-def take_name(temporary: str, path: Path) -> None:
-    """Give a file that is whole its name, and the place and the permissions of an older file."""
+def move_into_place(temporary: str, path: Path) -> None:
+    """Rename a complete file to its final path, with the permissions of an older file there."""
     mode = _mode(path)
     if mode is not None:
         os.chmod(temporary, mode)
-    let_go(temporary)
+    unlock(temporary)
     os.replace(temporary, path)
 
 
 def _mode(path: Path) -> int | None:
-    """The permissions of a file; None if there is none."""
+    """Return the permissions of a file, or None if there is none."""
     try:
         return stat.S_IMODE(path.stat().st_mode) & 0o777
     except OSError:
@@ -83,37 +83,37 @@ def _mode(path: Path) -> int | None:
 
 
 @contextmanager
-def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Let errors of the system, such as a full disk, say which file could not be written."""
+def name_file_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Add the name of the file to errors of the system, such as a full disk."""
     try:
         yield
     except (FileNotFoundError, FileExistsError):
         raise
     except OSError as error:
-        told = type(error)(f"{path} could not be written: {error}")
-        told.errno = error.errno
-        raise told from error
+        described = type(error)(f"{path} could not be written: {error}")
+        described.errno = error.errno
+        raise described from error
 
 
 @overload
 def check_folder(path: str | os.PathLike[str]) -> Path: ...
 @overload
-def check_folder(path: str | os.PathLike[str] | Place) -> Path | Place: ...
-def check_folder(path: str | os.PathLike[str] | Place) -> Path | Place:
-    """The absolute path of a file to be written; raise if its folder does not exist. URLs need none."""
-    path = place_of(path)
-    if isinstance(path, Place):
+def check_folder(path: str | os.PathLike[str] | RemotePath) -> Path | RemotePath: ...
+def check_folder(path: str | os.PathLike[str] | RemotePath) -> Path | RemotePath:
+    """Return the absolute path of a file to write, and raise if its folder does not exist. URLs need no folder."""
+    path = to_path(path)
+    if isinstance(path, RemotePath):
         return path
     path = path.absolute()
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"the folder of {path} does not exist; make it first.")
+        raise FileNotFoundError(f"the folder of {path} does not exist; create it first.")
     return path
 
 
-def same_file(first: str | os.PathLike[str] | Place, second: str | os.PathLike[str] | Place) -> bool:
+def same_file(first: str | os.PathLike[str] | RemotePath, second: str | os.PathLike[str] | RemotePath) -> bool:
     """Return True if 2 paths or URLs denote the same file or folder.
 
-    Symbolic and hard links count as the file that they lead to. Neither path needs to exist: paths of new files
+    Symbolic and hard links are resolved. Neither path needs to exist: paths of new files
     are compared after links in their folders have been resolved. URLs other than ``file://`` are compared as text.
     """
     left, right = _local(first), _local(second)
@@ -125,7 +125,7 @@ def same_file(first: str | os.PathLike[str] | Place, second: str | os.PathLike[s
         return os.path.normcase(os.path.realpath(left)) == os.path.normcase(os.path.realpath(right))
 
 
-def is_inside(path: str | os.PathLike[str] | Place, folder: str | os.PathLike[str] | Place) -> bool:
+def is_inside(path: str | os.PathLike[str] | RemotePath, folder: str | os.PathLike[str] | RemotePath) -> bool:
     """Return True if a path is below a folder, directly or through links."""
     inner, outer = _local(path), _local(folder)
     if is_url(inner) or is_url(outer):
@@ -139,7 +139,7 @@ def is_inside(path: str | os.PathLike[str] | Place, folder: str | os.PathLike[st
     return os.path.isfile(inner) and any(same_file(inner, file) for file in Path(outer).rglob("*"))
 
 
-def _local(path: str | os.PathLike[str] | Place) -> str:
+def _local(path: str | os.PathLike[str] | RemotePath) -> str:
     """Return a path as text, and a ``file://`` URL as the path that it denotes."""
-    text = path.url if isinstance(path, Place) else os.fspath(path)
+    text = path.url if isinstance(path, RemotePath) else os.fspath(path)
     return url2pathname(urlsplit(text).path) if text.lower().startswith("file://") else text

@@ -1,4 +1,4 @@
-"""A smooth function made small by L-BFGS, with a history, and an end when nothing much is gained any more."""
+"""Minimization of smooth functions by L-BFGS, with a history and a stopping criterion on the objective."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +11,7 @@ from evlearn.utils.typing import FloatArray
 _WINDOW = 10
 
 
-def lower_by_lbfgs(
+def minimize_lbfgs(
     evaluate: Callable[[FloatArray], tuple[float, FloatArray]],
     start: FloatArray,
     *,
@@ -21,28 +21,32 @@ def lower_by_lbfgs(
     lower: FloatArray | None = None,
     report: Report | None = None,
 ) -> Trace[FloatArray]:
-    """Minimise a function by L-BFGS; the loop is that of scipy, and ends at Ctrl-C with the last iteration."""
+    """Minimize a function by L-BFGS of SciPy; Ctrl-C ends it with the last iteration."""
     trace = Trace(start, [evaluate(start)[0]])
-    if not len(start):  # of which older versions of scipy make an error
+    if not len(start):  # older versions of SciPy raise an error
         return replace(trace, converged=True)
 
-    def watch(intermediate_result: OptimizeResult) -> None:
+    def callback(intermediate_result: OptimizeResult) -> None:
         nonlocal trace
         history = [*trace.history, float(intermediate_result.fun)]
-        before, now = history[-1 - _WINDOW :][0], history[-1]
-        trace = Trace(intermediate_result.x.copy(), history, len(history) > _WINDOW and before - now <= tol * now)
+        previous, objective = history[-1 - _WINDOW :][0], history[-1]
+        trace = Trace(
+            intermediate_result.x.copy(),
+            history,
+            len(history) > _WINDOW and previous - objective <= tol * objective,
+        )
         if report is not None:
-            report(trace.n_iter, now)
+            report(trace.n_iter, objective)
         if trace.converged:
             raise StopIteration
 
-    bounds = None if lower is None else [(least, None) for least in lower]
+    bounds = None if lower is None else [(bound, None) for bound in lower]
     options = {"maxiter": max_iter, "maxfun": 50 * max_iter, "ftol": 0, "gtol": gradient_tol}
     try:
-        found = minimize(
-            evaluate, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=watch
+        result = minimize(
+            evaluate, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=callback
         )
     except KeyboardInterrupt:
         return replace(trace, interrupted=True)
-    # Also where the line search finds nothing lower: that is the precision there is.
-    return replace(trace, converged=trace.converged or found.nit < max_iter)
+    # If the line search finds no lower value, the limit of precision is reached.
+    return replace(trace, converged=trace.converged or result.nit < max_iter)

@@ -1,7 +1,7 @@
-"""Temporary files that outlive their process: who still holds one, and which may go.
+"""Locks of temporary files, and removal of those that killed processes have left.
 
-A process that is killed removes nothing. So each locks its temporary files, the system ends the lock with the
-process, and whoever makes the next temporary file there removes those that nobody holds.
+A process that is killed removes nothing. Therefore each process locks its temporary files, the system releases the
+locks when the process ends, and the next process that creates a temporary file there removes unlocked ones.
 """
 
 import os
@@ -13,73 +13,73 @@ from typing import Any
 
 try:
     _fcntl: Any = import_module("fcntl")
-except ImportError:  # on Windows, where an open file cannot be removed, and no folder be opened
+except ImportError:  # on Windows, which neither removes open files nor opens folders
     _fcntl = None
 
-_HELD: dict[str, int] = {}
+_LOCKS: dict[str, int] = {}
 
 
 class _NoLocksError(Exception):
-    """Where the file is, there are no locks."""
+    """The file system does not support locks."""
 
 
-def hold(path: str, *, surely: bool = False) -> bool:
-    """Lock a file or folder for as long as this process lives; False if another holds it, or has removed it.
+def lock(path: str, *, strict: bool = False) -> bool:
+    """Lock a file or folder until this process ends; return False if another process locked or removed it.
 
-    Some disks know no locks. There everybody holds what is theirs, and nobody knows what is not.
+    On file systems without locks, a process can lock its own files, and returns False if `strict` is True.
     """
     try:
         handle = _locked(path)
     except _NoLocksError:
-        return not surely
+        return not strict
     if handle is None:
         return False
-    _HELD[path] = handle
+    _LOCKS[path] = handle
     return True
 
 
-def let_go(path: str) -> None:
-    """Give up a lock."""
-    handle = _HELD.pop(path, None)
+def unlock(path: str) -> None:
+    """Release a lock."""
+    handle = _LOCKS.pop(path, None)
     if handle is not None:
         os.close(handle)
 
 
 def remove(path: str) -> None:
     """Remove a temporary file or folder of this process."""
-    let_go(path)
+    unlock(path)
     if os.path.isdir(path):
         shutil.rmtree(path, ignore_errors=True)
     else:
         Path(path).unlink(missing_ok=True)
 
 
-def sweep(folder: str | os.PathLike[str], pattern: re.Pattern[str]) -> None:
-    """Remove the temporary files and folders that processes of this user have left and that nobody holds.
+def remove_leftovers(folder: str | os.PathLike[str], pattern: re.Pattern[str]) -> None:
+    """Remove unlocked temporary files and folders that processes of this user have left.
 
     Parameters
     ----------
     folder : str or path
-        The folder to clean up.
+        Folder to clean up.
     pattern : re.Pattern
-        The names of our temporary files. It must match the whole name and must be specific: a user's file with
-        such a name would be removed.
+        Pattern of the names of temporary files. It must match the whole name and must be specific: a user's file
+        with such a name would be removed.
     """
     with os.scandir(os.path.abspath(folder)) as entries:
         paths = [entry.path for entry in entries if pattern.fullmatch(entry.name) and _is_own(entry)]
     for path in paths:
-        if path not in _HELD and hold(path, surely=True):
+        if path not in _LOCKS and lock(path, strict=True):
             try:
                 remove(path)
             except OSError:
-                let_go(path)  # somebody else's, or in use
+                unlock(path)  # not ours, or in use
 
 
 def _is_own(entry: os.DirEntry[str]) -> bool:
-    """Return True if an entry of a folder belongs to this user and is not a link, which we never make."""
+    """Return True if an entry of a folder belongs to this user and is not a link."""
     try:
         owner = entry.stat(follow_symlinks=False).st_uid
-    except FileNotFoundError:  # removed meanwhile
+    except FileNotFoundError:  # removed in the meantime
         return False
     return not entry.is_symlink() and (not hasattr(os, "geteuid") or owner == os.geteuid())
 

@@ -1,4 +1,4 @@
-"""How much memory there is."""
+"""Amount of available memory."""
 
 import os
 import re
@@ -8,16 +8,16 @@ _MACHINE, _CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
 def available_memory() -> int | None:
-    """The bytes that a process can still take: those of the machine, or those of its container if these are fewer.
+    """Return the number of bytes that this process can still use, of the machine or of its container.
 
     Returns
     -------
     int or None
-        The number of bytes; all that the machine has where it does not say how many are taken, and None where it
-        says nothing.
+        Number of bytes; the total memory of the machine if the amount in use is unknown, and None if nothing is
+        known.
     """
-    said = [one for one in (_of_machine(), _of_container()) if one is not None]
-    return min(said, default=None)
+    sizes = [size for size in (_of_machine(), _of_container()) if size is not None]
+    return min(sizes, default=None)
 
 
 def _of_machine() -> int | None:
@@ -26,15 +26,15 @@ def _of_machine() -> int | None:
         return 1024 * int(available[1])
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):  # Windows has no sysconf, and some systems not these names
+    except (AttributeError, OSError, ValueError):  # Windows has no sysconf; some systems lack these names
         return None
 
 
 def _of_container() -> int | None:
     limit = _text(_CONTAINER / "memory.max").strip()
-    # What is read from files is given up when memory is short.
-    taken = re.search(r"^anon (\d+)", _text(_CONTAINER / "memory.stat"), re.MULTILINE)
-    return max(int(limit) - int(taken[1]), 0) if limit.isdigit() and taken else None
+    # Pages of cached files are not counted, because the system frees them when memory is short.
+    in_use = re.search(r"^anon (\d+)", _text(_CONTAINER / "memory.stat"), re.MULTILINE)
+    return max(int(limit) - int(in_use[1]), 0) if limit.isdigit() and in_use else None
 
 
 def _text(path: Path) -> str:

@@ -1,6 +1,6 @@
-"""Parallel work: joblib's jobs, of which an interruption loses only what has not ended; BLAS held to one thread.
+"""Parallel jobs by joblib whose finished results survive an interruption, and a limit of BLAS to one thread.
 
-Our matrix products are small and many: threads of BLAS would wait for each other.
+The matrix products are small and frequent, so that BLAS threads would wait for each other.
 """
 
 import os
@@ -17,10 +17,10 @@ from threadpoolctl import ThreadpoolController
 
 from evlearn.utils.chunks import row_blocks
 
-# Groups of tasks that are sent at a time where an engine gives lists of results.
-_IN_A_LIST = 64
-# Engines take milliseconds for all they send. So tasks travel in groups: few, but so many for each worker that a
-# slow one does not keep the others waiting, and so small that progress is seen and little is lost with a worker.
+# Number of groups of tasks that are sent at once if an engine returns lists of results.
+_GROUPS_PER_LIST = 64
+# Engines take milliseconds to send a task. Therefore tasks are sent in groups: enough groups for each worker that
+# a slow one does not delay the others, and small enough that progress is visible and a lost worker loses little.
 _GROUPS_PER_WORKER = 2
 _LARGEST_GROUP = 8
 
@@ -28,12 +28,12 @@ _LARGEST_GROUP = 8
 def run_jobs(
     jobs: Sequence[Any], n_jobs: int | None, report: Callable[[int], None] | None = None
 ) -> tuple[list[Any], bool]:
-    """Do jobs, and keep what is ready when the user interrupts.
+    """Run jobs, and keep finished results when the user interrupts.
 
     Returns
     -------
     results : list
-        What the jobs gave, in their order: fewer than there are jobs after an interruption.
+        Results of the jobs, in their order; fewer than there are jobs after an interruption.
     interrupted : bool
         Whether the user interrupted.
     """
@@ -49,15 +49,15 @@ def run_jobs(
 
 
 class _Workers:
-    """Workers that stay for all passes over the data of a fit: engines take seconds to hire them."""
+    """Workers for all passes over the data of a fit, because engines take seconds to start them."""
 
     def __init__(self) -> None:
         self.stack = ExitStack()
         self._idle: dict[int | None, Parallel] = {}
 
     def run(self, tasks: list[Any], n_jobs: int | None) -> Iterator[Any]:
-        """The results of tasks, in their order."""
-        # Taken out, so that nobody else gives it work before this is done.
+        """Yield the results of tasks, in their order."""
+        # Removed from the pool, so that no other call uses them in the meantime.
         pool = self._idle.pop(n_jobs, None) or self.stack.enter_context(_parallel(n_jobs))
         yield from _results(pool, _groups(tasks, n_jobs))
         self._idle[n_jobs] = pool
@@ -67,8 +67,8 @@ _WORKERS: ContextVar[_Workers | None] = ContextVar("workers", default=None)
 
 
 @contextmanager
-def keeping_workers() -> Iterator[None]:
-    """Let all `run_tasks` of this thread, for a while, use the same workers."""
+def reuse_workers() -> Iterator[None]:
+    """Use the same workers for all `run_tasks` of this thread while the context is open."""
     workers = _Workers()
     token = _WORKERS.set(workers)
     try:
@@ -79,10 +79,10 @@ def keeping_workers() -> Iterator[None]:
 
 
 def run_tasks(tasks: list[Any], n_jobs: int | None) -> Iterator[Any]:
-    """Run tasks by joblib's active backend, or by threads; their results, in order, as they come."""
-    if len(tasks) == 1:  # of small data, and of samples: nobody is waiting for a second one
-        function, arguments, named = tasks[0]
-        yield function(*arguments, **named)
+    """Run tasks by joblib's active backend, or by threads, and yield their results in order."""
+    if len(tasks) == 1:  # small data, or samples of data: no parallel work
+        function, arguments, options = tasks[0]
+        yield function(*arguments, **options)
         return
     workers = _WORKERS.get()
     if workers is None:
@@ -92,22 +92,22 @@ def run_tasks(tasks: list[Any], n_jobs: int | None) -> Iterator[Any]:
 
 
 def _groups(tasks: list[Any], n_jobs: int | None) -> list[Any]:
-    """As many tasks of joblib as there are groups; each does its tasks one after the other."""
+    """Return the tasks of joblib; each runs a group of tasks sequentially."""
     n_workers = effective_n_jobs(n_jobs)
     size = min(len(tasks) // (_GROUPS_PER_WORKER * n_workers), _LARGEST_GROUP) if n_workers > 1 else 1
-    return [delayed(_each)(tasks[some]) for some in row_blocks(len(tasks), max(size, 1))]
+    return [delayed(_run_group)(tasks[group]) for group in row_blocks(len(tasks), max(size, 1))]
 
 
-def _each(tasks: list[Any]) -> list[Any]:
-    return [function(*arguments, **named) for function, arguments, named in tasks]
+def _run_group(tasks: list[Any]) -> list[Any]:
+    return [function(*arguments, **options) for function, arguments, options in tasks]
 
 
 def _parallel(n_jobs: int | None) -> Parallel:
-    # Groups are few and large: one by one and all at once, or an engine would leave workers without work.
+    # Groups are few and large: without batches and sent at once, or an engine would leave workers idle.
     options: dict[str, Any] = {"prefer": "threads", "batch_size": 1, "pre_dispatch": "all"}
     try:
         return Parallel(n_jobs=n_jobs, return_as="generator", **options)
-    except ValueError:  # Ray's backend gives lists only
+    except ValueError:  # Ray's backend returns lists only
         return Parallel(n_jobs=n_jobs, **options)
 
 
@@ -115,81 +115,81 @@ def _results(pool: Parallel, groups: list[Any]) -> Iterator[Any]:
     if pool.return_generator:
         yield from chain.from_iterable(pool(groups))
         return
-    for some in row_blocks(len(groups), _IN_A_LIST):
-        yield from chain.from_iterable(pool(groups[some]))
+    for slots in row_blocks(len(groups), _GROUPS_PER_LIST):
+        yield from chain.from_iterable(pool(groups[slots]))
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
-    """Hold BLAS to one thread for a while; what a user has set comes back afterwards."""
-    return _BLAS.held()
+    """Limit BLAS to one thread while the context is open, and restore the user's setting afterwards."""
+    return _BLAS.limited()
 
 
 class SharedLimit:
-    """A limit of the whole process, which ends when the last of those that want it has left.
+    """Limit of the whole process, which ends when the last concurrent user has left.
 
-    Two overlapping fits must not both put back what they found: the second found the limit of the first.
+    Without it, the second of two overlapping fits would restore the limit of the first one.
     """
 
     def __init__(self, set_limit: Callable[[], Callable[[], Any]]) -> None:
         self._set_limit = set_limit
-        self._n_inside = 0
-        self._put_back: Callable[[], Any] = _nothing
+        self._n_users = 0
+        self._restore: Callable[[], Any] = _do_nothing
         self._renew_lock()
-        if hasattr(os, "register_at_fork"):  # a thread that holds the lock is not there in a child
+        if hasattr(os, "register_at_fork"):  # the thread that holds the lock does not exist in a child
             os.register_at_fork(after_in_child=self._renew_lock)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold the limit for a while."""
-        if getattr(self._own, "holds", False):  # this thread holds it already, and longer
+    def limited(self) -> Iterator[None]:
+        """Hold the limit while the context is open."""
+        if getattr(self._thread, "holds", False):  # this thread holds it already
             yield
             return
-        self._own.holds = True
+        self._thread.holds = True
         try:
-            with self._held():
+            with self._limited():
                 yield
         finally:
-            self._own.holds = False
+            self._thread.holds = False
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
+    def _limited(self) -> Iterator[None]:
         with self._lock:
-            put_back = self._set_limit()  # by everyone: some libraries keep a number for each thread
-            if self._n_inside == 0:
-                self._put_back = put_back
-            self._n_inside += 1
+            restore = self._set_limit()  # in each thread: some libraries store a limit per thread
+            if self._n_users == 0:
+                self._restore = restore
+            self._n_users += 1
         try:
             yield
         finally:
             with self._lock:
-                self._n_inside -= 1
-                if self._n_inside == 0:
-                    self._put_back()
+                self._n_users -= 1
+                if self._n_users == 0:
+                    self._restore()
 
     def _renew_lock(self) -> None:
-        self._lock, self._own = Lock(), local()
+        self._lock, self._thread = Lock(), local()
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass
 
 
 def _limit_blas() -> Callable[[], None]:
     if all(library.num_threads == 1 for library in _controller().lib_controllers if library.user_api == "blas"):
-        return _nothing
+        return _do_nothing
     _take_control()
     limit = _controller().limit(limits=1, user_api="blas")
 
-    def put_back() -> None:
+    def restore() -> None:
         _take_control()
         limit.restore_original_limits()
-        _take_control()  # and leave it to whoever comes next
+        _take_control()  # for the next thread that sets a limit
 
-    return put_back
+    return restore
 
 
 def _take_control() -> None:
-    # Since 3.8 threadpoolctl listens to the thread that set a number first, and another may be the last to leave.
+    # threadpoolctl >= 3.8 obeys only the first thread that set a limit, but another one may be the last to leave.
     for library in _controller().lib_controllers:
         if hasattr(library, "clear_controlling_thread"):
             library.clear_controlling_thread(force=True)
@@ -197,7 +197,7 @@ def _take_control() -> None:
 
 @cache
 def _controller() -> ThreadpoolController:
-    # It looks through all loaded libraries, which takes as long as a small fit.
+    # Cached, because the scan of all loaded libraries takes as long as a small fit.
     return ThreadpoolController()
 
 

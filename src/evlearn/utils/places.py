@@ -1,4 +1,4 @@
-"""Places that URLs name, such as a bucket of an object store: by pyarrow, or by fsspec, which knows more kinds."""
+"""Files and folders at URLs, such as a bucket of an object store, by pyarrow or fsspec."""
 
 import os
 import re
@@ -11,29 +11,29 @@ _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 def is_url(path: Any) -> bool:
-    """Whether a path is a URL."""
+    """Return True if a path is a URL."""
     return isinstance(path, (str, os.PathLike)) and _URL.match(os.fspath(path)) is not None
 
 
-class Place:
-    """A file or folder that a URL names.
+class RemotePath:
+    """File or folder at a URL.
 
     Parameters
     ----------
     url : str or path
-        The URL.
+        URL of the file or folder.
 
     Attributes
     ----------
     filesystem : pyarrow filesystem
-        Where it is.
+        File system that contains it.
     path : str
-        Its path there.
+        Path in the file system.
     """
 
     def __init__(self, url: str | os.PathLike[str]) -> None:
         self.url = os.fspath(url)
-        pyarrow = need_pyarrow()
+        pyarrow = import_pyarrow()
         try:
             self.filesystem, self.path = pyarrow.fs.FileSystem.from_uri(self.url)
         except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
@@ -45,52 +45,52 @@ class Place:
 
     @property
     def name(self) -> str:
-        """The last part of its path."""
+        """Last part of the path."""
         return PurePosixPath(self.path).name
 
     @property
     def suffix(self) -> str:
-        """How its name ends."""
+        """Suffix of the name."""
         return PurePosixPath(self.path).suffix
 
-    def with_suffix(self, suffix: str) -> "Place":
-        """The same place with another ending of the name."""
+    def with_suffix(self, suffix: str) -> "RemotePath":
+        """Return the path with another suffix."""
         other = copy(self)
         other.path = str(PurePosixPath(self.path).with_suffix(suffix))
         return other
 
     def exists(self) -> bool:
-        """Whether there is something."""
-        return bool(self._kind != need_pyarrow().fs.FileType.NotFound)
+        """Return True if the file or folder exists."""
+        return bool(self._kind != import_pyarrow().fs.FileType.NotFound)
 
     def is_file(self) -> bool:
-        """Whether there is a file."""
-        return bool(self._kind == need_pyarrow().fs.FileType.File)
+        """Return True if the file exists."""
+        return bool(self._kind == import_pyarrow().fs.FileType.File)
 
     def open(self, mode: str = "rb") -> Any:
-        """Open the file to read, which is the only mode."""
+        """Open the file for reading, the only supported mode."""
         return self.filesystem.open_input_file(self.path)
 
     def read_bytes(self) -> bytes:
-        """All bytes of the file."""
+        """Return the content of the file."""
         if not self.exists():
             raise FileNotFoundError(f"there is no {self.url}.")
         with self.open() as file:
             return bytes(file.read())
 
     def write_bytes(self, content: bytes, name: str = "") -> None:
-        """Write a file, or one of a folder, as a whole: an object store shows it once it is closed."""
+        """Write a complete file, or a file of the folder: an object store shows it once it is closed."""
         path = f"{self.path.rstrip('/')}/{name}" if name else self.path
         self.filesystem.create_dir(path.rpartition("/")[0], recursive=True)
         with self.filesystem.open_output_stream(path) as file:
             file.write(content)
 
     def unlink(self, *, missing_ok: bool = True) -> None:
-        """Remove the file, or the folder with all that is in it."""
-        kinds, found = need_pyarrow().fs.FileType, self._kind
-        if found == kinds.Directory:
+        """Remove the file, or the folder with its content."""
+        kinds, kind = import_pyarrow().fs.FileType, self._kind
+        if kind == kinds.Directory:
             self.filesystem.delete_dir(self.path)
-        elif found == kinds.File:
+        elif kind == kinds.File:
             self.filesystem.delete_file(self.path)
 
     @property
@@ -98,15 +98,15 @@ class Place:
         return self.filesystem.get_file_info(self.path).type
 
 
-def place_of(path: str | os.PathLike[str] | Place) -> Path | Place:
-    """A path, or the place of a URL; both are read and removed by the same names."""
-    if isinstance(path, Place):
+def to_path(path: str | os.PathLike[str] | RemotePath) -> Path | RemotePath:
+    """Return a path, or a remote path for a URL; both have the same methods for reading and removing."""
+    if isinstance(path, RemotePath):
         return path
-    return Place(path) if is_url(path) else Path(path)
+    return RemotePath(path) if is_url(path) else Path(path)
 
 
-def need_pyarrow() -> Any:
-    """pyarrow, or an error that says how to install it."""
+def import_pyarrow() -> Any:
+    """Import pyarrow, or raise an error with the installation command."""
     try:
         import pyarrow
         import pyarrow.compute

@@ -1,4 +1,4 @@
-"""What long work says while it goes on: to the log, to whoever watches, and on stdout where it is asked to."""
+"""Progress reports for logging, callbacks and stdout."""
 
 import logging
 import time
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evlearn.utils.callbacks import Task, Tasks
 
 LOG = logging.getLogger("evlearn")
-#: Rows are counted aloud at most once in so many seconds.
+#: Minimum number of seconds between 2 reports of counted rows.
 _SECONDS = 1.0
 _LINE = TerminalLine("stdout")
 _PLURALS = {"pass": "passes"}
@@ -23,44 +23,44 @@ _PLURALS = {"pass": "passes"}
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a fit is, as `watching` tells it.
+    """State of a fit, as passed to the callback of `watching`.
 
     Attributes
     ----------
     estimator : str
-        The name of its class, or of the function; empty for `open_rows` by itself.
+        Name of its class, or of the function; empty for `open_dataset`.
     stage : str
-        What it does: ``"copy"``, ``"fit"``, ``"bootstrap"`` or ``"search"``; and ``"pass"`` or ``"write"`` for
-        rows of a single pass, if that takes seconds.
+        Current stage: ``"copy"``, ``"fit"``, ``"bootstrap"`` or ``"search"``; and ``"pass"`` or ``"write"`` for
+        rows of a single pass that takes seconds.
     unit : str
-        What is counted: ``"rows"``, ``"iteration"``, ``"sweep"``, ``"pass"``, ``"resample"``, ``"model"``,
-        ``"setting"`` or ``"task"``; empty if there is only something to say.
+        Unit of `done`: ``"rows"``, ``"iteration"``, ``"sweep"``, ``"pass"``, ``"resample"``, ``"model"``,
+        ``"setting"`` or ``"task"``; empty if there is only a message.
     done : int, default=0
-        How many are done. Starts count their iterations each by itself. An iteration 0 is the first look at all
-        rows, with the objective of the start.
+        Number of finished units. Each initialization counts its own iterations. Iteration 0 is the first pass over
+        all rows, with the objective of the initialization.
     total : int or None, default=None
-        How many there can be at most, if that is known.
+        Maximum number of units, if it is known.
     objective : float or None, default=None
-        The objective, if there is one.
+        Objective, if there is one.
     seconds : float, default=0.0
-        The seconds since the fit began.
+        Seconds since the fit began.
     seconds_each : float or None, default=None
-        The seconds that one of them has taken on average.
+        Average number of seconds per unit.
     seconds_left : float or None, default=None
-        The longest that this stage can still last at this pace, with all iterations of all starts. Most fits
-        settle long before.
+        Upper bound of the remaining seconds of this stage at this pace, with all iterations of all
+        initializations. Most fits converge long before.
     message : str, default=""
-        What else there is to say.
+        Further information.
 
     See Also
     --------
-    watching : Where it comes from.
+    watching : Call a function with the progress of fits.
     """
 
     estimator: str
     stage: str
     unit: str
-    done: int = 0
+    n_done: int = 0
     total: int | None = None
     objective: float | None = None
     seconds: float = 0.0
@@ -71,34 +71,34 @@ class Progress:
     def __str__(self) -> str:
         if self.unit == "rows":
             of = "" if self.total is None else f" of {self.total:,}"
-            counted = f"{self.stage} {self.done:,}{of} rows"
+            text = f"{self.stage} {self.n_done:,}{of} rows"
         elif self.unit:
-            counted = f"{self.unit} {self.done:>4}"
-            counted += f" of {self.total}" if self.objective is None else f"   objective {self.objective:.9g}"
+            text = f"{self.unit} {self.n_done:>4}"
+            text += f" of {self.total}" if self.objective is None else f"   objective {self.objective:.9g}"
         else:
-            counted = self.message
-        return f"{self.estimator} {counted}".strip()
+            text = self.message
+        return f"{self.estimator} {text}".strip()
 
 
-#: What is called with each event.
+#: Type of functions that are called with each report.
 Callback = Callable[[Progress], Any]
 _WATCHERS: ContextVar[tuple[Callback, ...]] = ContextVar("evlearn_watchers", default=())
 
 
 @contextmanager
 def watching(callback: Callable[[Progress], Any]) -> Iterator[None]:
-    """Hear how far fits are: after each iteration, while files are copied, and how long it can last.
+    """Call a function with the progress of all fits inside the block.
 
-    Every fit inside the block calls `callback`, also a fit that another one needs, which has its own name. Fits
-    that run in other threads or processes than the one that entered the block are not heard. The same is told to
-    the logger ``"evlearn"``, at level INFO, which is silent unless logging is configured.
+    Every fit inside the block calls `callback`, also a fit that is part of another one, under its own name. Fits
+    in other threads or processes than the one that entered the block are not reported. The logger ``"evlearn"``
+    gets the same reports at level INFO; it is silent unless logging is configured.
 
     Parameters
     ----------
     callback : callable
         Called with a `Progress`, one call at a time. If it raises KeyboardInterrupt, the fit ends like one that
-        Ctrl-C interrupts: with a warning, and with the best state so far. Any other exception leaves the fit as it
-        was raised, and the estimator as it was before.
+        Ctrl-C interrupts: with a warning, and with the best state so far. Any other exception is passed to the
+        caller of the fit, and leaves the estimator as it was before.
 
     Yields
     ------
@@ -107,7 +107,7 @@ def watching(callback: Callable[[Progress], Any]) -> Iterator[None]:
 
     See Also
     --------
-    Progress : What is told.
+    Progress : State of a fit.
 
     Examples
     --------
@@ -115,12 +115,12 @@ def watching(callback: Callable[[Progress], Any]) -> Iterator[None]:
     >>> from evlearn.cluster import ECM
     >>> from evlearn.datasets import make_fourclass
     >>> X, _ = make_fourclass(400, random_state=0)
-    >>> heard = []
-    >>> with evlearn.watching(heard.append):
+    >>> reports = []
+    >>> with evlearn.watching(reports.append):
     ...     model = ECM(4, focal_sets="simple", random_state=0).fit(X)
-    >>> heard[-1].estimator, heard[-1].unit, heard[-1].done == model.n_iter_
+    >>> reports[-1].estimator, reports[-1].unit, reports[-1].n_done == model.n_iter_
     ('ECM', 'iteration', True)
-    >>> heard[-1].objective == model.objective_
+    >>> reports[-1].objective == model.objective_
     True
     """
     token = _WATCHERS.set((*_WATCHERS.get(), callback))
@@ -131,50 +131,50 @@ def watching(callback: Callable[[Progress], Any]) -> Iterator[None]:
 
 
 class Work:
-    """Something under way: who does it, since when, and who listens.
+    """A task that reports its progress.
 
     Parameters
     ----------
     name : str
-        Who does it.
+        Name of the estimator or function.
     verbose : int, default=0
-        Whether to print it: in one line that changes if stdout is a terminal, and else line by line.
+        Whether to print reports: in one changing line if stdout is a terminal, and otherwise line by line.
     estimator : object, default=None
-        The estimator that does it.
+        Estimator that runs the task.
     tasks : Tasks or None, default=None
-        What scikit-learn's callbacks hear of it.
+        Tasks for scikit-learn's callbacks.
     """
 
     def __init__(
         self, name: str, verbose: int = 0, *, estimator: Any = None, tasks: "Tasks | None" = None
     ) -> None:
         self._name, self._verbose, self._estimator, self.tasks = name, verbose, estimator, tasks
-        self._watchers = _WATCHERS.get()  # here: threads that help do not know them
-        self._begun = time.monotonic()
+        self._watchers = _WATCHERS.get()  # now, because other threads have other context variables
+        self._start = time.monotonic()
         self._last: Progress | None = None
         self._lock = RLock()
 
-    def tell(self, stage: str, unit: str, **known: Any) -> None:
-        """Tell everybody."""
-        progress = Progress(self._name, stage, unit, seconds=time.monotonic() - self._begun, **known)
+    def report(self, stage: str, unit: str, **values: Any) -> None:
+        """Send a report to the logger, to stdout if verbose, and to all callbacks."""
+        progress = Progress(self._name, stage, unit, seconds=time.monotonic() - self._start, **values)
         with self._lock:
             if LOG.isEnabledFor(logging.INFO):
                 LOG.info("%s   (%s)", progress, _times(progress))
             if self._verbose:
                 self._print(progress)
-            with unwatched():
-                for watch in self._watchers:
-                    watch(progress)
+            with without_callbacks():
+                for callback in self._watchers:
+                    callback(progress)
 
-    def end(self, *, whole: bool) -> None:
-        """Leave the line on the terminal, with what came out of the work if it was not broken off."""
+    def end(self, *, complete: bool) -> None:
+        """End the line on the terminal, with the result of the task if it is complete."""
         if self._last is not None:
-            _LINE.end(self._outcome(self._last) if whole else str(self._last))
+            _LINE.end(self._outcome(self._last) if complete else str(self._last))
             self._last = None
 
     def _print(self, progress: Progress) -> None:
         if not _LINE.is_live:
-            if progress.done or not progress.unit:
+            if progress.n_done or not progress.unit:
                 print(progress, flush=True)
         elif progress.unit:
             self._last = progress
@@ -183,7 +183,7 @@ class Work:
             _LINE.end(str(progress))
 
     def _outcome(self, last: Progress) -> str:
-        """The last thing that was told, or what the best of all starts has come to."""
+        """Return the last report, or the result of the best initialization."""
         objective, number = (getattr(self._estimator, name, None) for name in ("objective_", "n_iter_"))
         if last.objective is None or objective is None or number is None:
             return str(last)
@@ -195,27 +195,29 @@ _WORK: ContextVar[Work | None] = ContextVar("evlearn_work", default=None)
 
 
 @contextmanager
-def at_work(name: str, verbose: int = 0, *, estimator: Any = None, tasks: "Tasks | None" = None) -> Iterator[None]:
-    """Let what is told for a while be told of this estimator."""
+def reporting_as(
+    name: str, verbose: int = 0, *, estimator: Any = None, tasks: "Tasks | None" = None
+) -> Iterator[None]:
+    """Report progress under this name while the context is open."""
     work = Work(name, verbose, estimator=estimator, tasks=tasks)
     token = _WORK.set(work)
-    whole = False
+    complete = False
     try:
         yield
-        whole = True
+        complete = True
     finally:
         _WORK.reset(token)
-        work.end(whole=whole)
+        work.end(complete=complete)
 
 
 def current_work() -> Work | None:
-    """What is under way in this thread."""
+    """Return the current task of this thread."""
     return _WORK.get()
 
 
 @contextmanager
-def unwatched() -> Iterator[None]:
-    """Let what callbacks do be their own affair."""
+def without_callbacks() -> Iterator[None]:
+    """Neither report nor watch while the context is open, because callbacks may run other fits."""
     tokens = _WATCHERS.set(()), _WORK.set(None)
     try:
         yield
@@ -225,128 +227,130 @@ def unwatched() -> Iterator[None]:
 
 
 def clear_line() -> None:
-    """Make room on the terminal for something else, such as a warning."""
+    """Clear the line on the terminal before other output, such as a warning."""
     _LINE.clear()
 
 
-def expect(n_parts: int) -> None:
-    """Say how many descents, counts and inner fits there will be at most, for callbacks that show a share."""
+def expect_tasks(n_parts: int) -> None:
+    """Set the maximum number of descents, counts and inner fits, for callbacks that show a percentage."""
     work = _WORK.get()
     if work is not None and work.tasks is not None:
-        work.tasks.expect(n_parts)
+        work.tasks.expect_tasks(n_parts)
 
 
-def say(message: str) -> None:
-    """Tell something that is no number."""
-    (_WORK.get() or Work("")).tell("fit", "", message=message)
+def report_message(message: str) -> None:
+    """Report a message without numbers."""
+    (_WORK.get() or Work("")).report("fit", "", message=message)
 
 
 class Steps:
-    """Told the steps of descents, it says how long they take, and can take at most.
+    """Report of descents: iterations, average duration, and maximum remaining time.
 
     Parameters
     ----------
     max_iter : int
-        The most steps of a descent.
+        Maximum number of steps of a descent.
     n_descents : int, default=1
-        The most descents, one after the other or side by side.
+        Maximum number of descents, sequential or parallel.
     unit : str, default="iteration"
-        What a step is called.
+        Name of a step.
     """
 
     def __init__(self, max_iter: int, n_descents: int = 1, unit: str = "iteration") -> None:
         self._work = _WORK.get() or Work("")
         self._max_iter, self._n_left, self._unit = max_iter, n_descents, unit
-        self._at: dict[int, int] = {}  # where the descent of each thread is
+        self._positions: dict[int, int] = {}  # step of each thread's descent
         self._tasks: dict[int, Task] = {}
-        self._n_taken = 0
-        self._begun = time.monotonic()
+        self._n_steps = 0
+        self._start = time.monotonic()
         self._lock = RLock()
         if self._work.tasks is not None:
-            self._work.tasks.expect(n_descents)
+            self._work.tasks.expect_tasks(n_descents)
 
     def __call__(self, number: int, objective: float) -> None:
-        """A descent has taken a step."""
+        """Report a step of a descent."""
         with self._lock:
-            before = self._at.get(get_ident(), number)
-            self._n_taken += max(number - before, 1)
-            if number <= before:
+            previous = self._positions.get(get_ident(), number)
+            self._n_steps += max(number - previous, 1)
+            if number <= previous:
                 self._n_left -= 1
                 if self._work.tasks is not None:
                     self._tasks[get_ident()] = self._work.tasks.begin(_plural(self._unit), self._max_iter)
-            self._at[get_ident()] = number
-            each = (time.monotonic() - self._begun) / self._n_taken
-            n_steps = max(self._n_left, 0) * self._max_iter + sum(self._max_iter - at for at in self._at.values())
-            self._work.tell(
+            self._positions[get_ident()] = number
+            duration = (time.monotonic() - self._start) / self._n_steps
+            n_steps = max(self._n_left, 0) * self._max_iter + sum(
+                self._max_iter - position for position in self._positions.values()
+            )
+            self._work.report(
                 "fit",
                 self._unit,
-                done=number,
+                n_done=number,
                 total=self._max_iter,
                 objective=float(objective),
-                seconds_each=each,
-                seconds_left=each * n_steps,
+                seconds_each=duration,
+                seconds_left=duration * n_steps,
             )
             if get_ident() in self._tasks:
-                self._tasks[get_ident()].reach(number, self._unit)
+                self._tasks[get_ident()].set_done(number, self._unit)
 
 
 class Count:
-    """Told how many are done, it says how many there are; of rows at most once a second, and all at the end.
+    """Report of a count; rows are reported at most once per second, and at the end.
 
     Parameters
     ----------
     stage : str
-        What is done.
+        Name of the stage.
     unit : str
-        What is counted.
+        Name of the counted units.
     total : int or None, default=None
-        How many there are, if that is known.
+        Number of units, if it is known.
     ending : bool, default=True
-        Whether the end is told too.
+        Whether to report the end too.
     """
 
     def __init__(self, stage: str, unit: str, total: int | None = None, *, ending: bool = True) -> None:
         self._work = _WORK.get() or Work("")
         self._stage, self._unit, self._total, self._ending = stage, unit, total, ending
-        self._begun = self._told = time.monotonic()
+        self._start = self._reported = time.monotonic()
         self._done = 0
         self._task: Task | None = None
         if self._work.tasks is not None and unit != "rows":
-            self._work.tasks.expect(1)
+            self._work.tasks.expect_tasks(1)
             self._task = self._work.tasks.begin(stage, total, counts=True)
 
     def add(self, number: int) -> None:
-        """So many more are done."""
-        self.reach(self._done + number)
+        """Report that `number` further units are done."""
+        self.set_done(self._done + number)
 
     def end(self) -> None:
-        """These were all."""
+        """Report that all units are done."""
         self._total = self._done
-        self.reach(self._done)
+        self.set_done(self._done)
 
-    def reach(self, done: int) -> None:
-        """So many are done."""
-        self._done, now = done, time.monotonic()
-        if done == self._total:
+    def set_done(self, n_done: int) -> None:
+        """Report that `n_done` units are done in total."""
+        self._done, current = n_done, time.monotonic()
+        if n_done == self._total:
             if not self._ending:
                 return
-        elif self._unit == "rows" and now - self._told < _SECONDS:
+        elif self._unit == "rows" and current - self._reported < _SECONDS:
             return
-        self._told, each = now, (now - self._begun) / max(done, 1)
-        left = None if self._total is None else each * (self._total - done)
-        self._work.tell(
-            self._stage, self._unit, done=done, total=self._total, seconds_each=each, seconds_left=left
+        self._reported, duration = current, (current - self._start) / max(n_done, 1)
+        left = None if self._total is None else duration * (self._total - n_done)
+        self._work.report(
+            self._stage, self._unit, n_done=n_done, total=self._total, seconds_each=duration, seconds_left=left
         )
         if self._task is not None:
-            self._task.reach(done, self._unit)
+            self._task.set_done(n_done, self._unit)
 
 
 def live_text(progress: Progress) -> str:
-    """What a line on a terminal says: what is counted, how fast, and for how long at most."""
+    """Return a report as a line for a terminal: count, objective, speed and remaining time."""
     if not progress.unit:
         return str(progress)
-    counted = progress.stage if progress.unit == "rows" else progress.unit
-    parts = [f"{progress.estimator} {counted} {progress.done:,}".strip()]
+    label = progress.stage if progress.unit == "rows" else progress.unit
+    parts = [f"{progress.estimator} {label} {progress.n_done:,}".strip()]
     at_most = "at most" if progress.objective is not None else "about"
     if progress.total is not None:
         parts[0] += f" of {'at most ' if progress.objective is not None else ''}{progress.total:,}"
@@ -393,12 +397,12 @@ __all__ = [
     "Count",
     "Progress",
     "Steps",
-    "at_work",
     "clear_line",
     "current_work",
-    "expect",
+    "expect_tasks",
     "live_text",
-    "say",
-    "unwatched",
+    "report_message",
+    "reporting_as",
     "watching",
+    "without_callbacks",
 ]

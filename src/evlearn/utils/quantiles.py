@@ -8,7 +8,7 @@ from evlearn.utils.typing import FloatArray
 
 
 def weighted_quantile(values: FloatArray, weights: FloatArray, q: float) -> float:
-    """Return the quantile of values of which each counts `weights` times, with linear interpolation."""
+    """Return a quantile of weighted values, with linear interpolation."""
     return weighted_quantiles(values, weights, [q])[0]
 
 
@@ -21,7 +21,7 @@ def weighted_quantiles(values: FloatArray, weights: FloatArray, q: Sequence[floa
 
 
 def _interpolate(values: FloatArray, weights: FloatArray, ends: FloatArray, place: float) -> float:
-    """Return the value at a place among sorted values that are repeated as often as they count."""
+    """Return the value at a position among sorted values, each repeated according to its weight."""
     if place <= 0:
         return float(values[weights > 0][0])
     start = int(place)

@@ -1,11 +1,11 @@
 """Text that is safe to open in a spreadsheet."""
 
-#: How text begins that a spreadsheet computes.
+#: First characters of cells that a spreadsheet evaluates as formulas.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def harmless(text: str) -> str:
-    """Text that no spreadsheet takes for a formula: an apostrophe says that it is text. Numbers stay."""
+def escape_formula(text: str) -> str:
+    """Put an apostrophe before text that a spreadsheet would evaluate as a formula; numbers remain."""
     if not text.startswith(_FORMULA):
         return text
     try:

@@ -1,23 +1,23 @@
-"""A line on a terminal that the next one replaces."""
+"""A line on a terminal that is replaced by the next one."""
 
 import os
 import sys
 import time
 from typing import Literal, TextIO
 
-#: A line is replaced at most once in so many seconds: more often nobody can read.
+#: Minimum number of seconds between 2 replacements.
 _SECONDS = 0.1
-#: Of terminals that do not tell.
+#: Width of terminals that do not report their size.
 _COLUMNS = 80
 
 
 class TerminalLine:
-    """A line of stdout or stderr that changes while something is going on.
+    """Changing line of stdout or stderr.
 
     Parameters
     ----------
     stream : {"stdout", "stderr"}
-        Where it is. The stream is looked up whenever something is written, because programs exchange it.
+        Name of the stream. The stream is looked up before each output, because programs replace it.
     """
 
     def __init__(self, stream: Literal["stdout", "stderr"]) -> None:
@@ -27,26 +27,26 @@ class TerminalLine:
 
     @property
     def is_live(self) -> bool:
-        """Whether somebody looks at a terminal, on which a line can change."""
+        """True if the stream is a terminal, on which a line can change."""
         return self._stream is not None and self._stream.isatty()
 
     def show(self, text: str) -> None:
-        """Replace the line, unless that has just been done."""
-        now = time.monotonic()
-        if now - self._shown >= _SECONDS:
-            self._shown = now
-            text = text[: self._columns - 1]  # some terminals go to the next line when the last one is written
+        """Replace the line, unless it was replaced just before."""
+        current = time.monotonic()
+        if current - self._shown >= _SECONDS:
+            self._shown = current
+            text = text[: self._columns - 1]  # some terminals break the line after the last column
             self._write("\r" + text.ljust(self._width))
             self._width = len(text)
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._width:
             self._write("\r" + " " * self._width + "\r")
             self._width, self._shown = 0, float("-inf")
 
     def end(self, text: str) -> None:
-        """End the line with this text, which stays."""
+        """End the line with this text, which remains."""
         self.clear()
         self._write(text + "\n")
 

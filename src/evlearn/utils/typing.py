@@ -1,4 +1,4 @@
-"""Types that signatures share: arrays, data in all forms that are taken, seeds, metrics, files, estimators."""
+"""Types for signatures: arrays, supported forms of data, seeds, metrics, files, estimators."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,18 +13,18 @@ IntArray: TypeAlias = NDArray[np.intp]
 
 PathLike: TypeAlias = str | os.PathLike[str]
 RandomSeed: TypeAlias = int | np.random.RandomState | None
-#: The name of a metric, or a function of two samples.
+#: Name of a metric, or a function of two samples.
 Metric: TypeAlias = str | Callable[[Any, Any], float]
 
 
 class ArrayObject(Protocol):
-    """A sample that is an array when asked, such as a frame."""
+    """Object that NumPy converts to an array, such as a frame."""
 
     def __array__(self) -> NDArray[Any]: ...
     def __len__(self) -> int: ...
 
 
-#: Numbers where words are taken too: `ArrayLike` takes any word for an array.
+#: Numeric data where strings have another meaning, because `ArrayLike` includes strings.
 NumbersLike: TypeAlias = NDArray[Any] | ArrayObject | Sequence[float | Sequence[float]]
 
 
@@ -34,36 +34,36 @@ class SparseLike(Protocol):
     shape: tuple[int, ...]
 
     def tocsr(self) -> Any:
-        """The same, in rows."""
+        """Return the matrix in CSR format."""
 
 
-#: A graph of samples: weights of pairs, zero for those that are no neighbours; or a function from samples to it.
+#: Weights of pairs of samples, 0 for pairs that are not neighbors; or a function from samples to these weights.
 GraphLike: TypeAlias = NumbersLike | SparseLike | Callable[[FloatArray], NumbersLike | SparseLike]
 
 
 class DaskLike(Protocol):
-    """A collection of Dask, whose results are not computed yet."""
+    """Dask collection, not computed yet."""
 
     def __dask_graph__(self) -> Any: ...
 
 
 class RowsLike(Protocol):
-    """Rows that were opened by `evlearn.blocks.open_rows`."""
+    """Rows opened by `evlearn.open_dataset`."""
 
     n_rows: int
     n_features: int
 
     def take(self, indices: Any) -> Any:
-        """Some rows, in memory."""
+        """Return the selected rows, in memory."""
 
 
 class StreamLike(Protocol):
-    """A stream of Arrow, such as a reader of pyarrow or a relation of DuckDB."""
+    """Arrow stream, such as a pyarrow reader or a DuckDB relation."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
 
 
-#: What methods take that read rows in blocks: arrays, frames, files, chunks, streams, opened rows, Dask.
+#: Data of methods that read rows in blocks: arrays, frames, files, chunks, streams, opened rows, Dask.
 DataLike: TypeAlias = (
     ArrayLike
     | os.PathLike[str]
@@ -73,26 +73,26 @@ DataLike: TypeAlias = (
     | DaskLike
     | StreamLike
 )
-#: A table with columns of any kind: frames of pandas, polars and pyarrow are arrays when asked.
+#: Table with columns of any type: pandas, polars and pyarrow tables can be converted to arrays.
 TableLike: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
 
 
 class EstimatorLike(Protocol):
-    """An estimator, ours or scikit-learn's."""
+    """Estimator of evidential-learn or scikit-learn."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters, by name."""
+        """Return the parameters by name."""
 
 
 class ClassifierLike(EstimatorLike, Protocol):
-    """An estimator that gives probabilities to classes."""
+    """Estimator that predicts class probabilities."""
 
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes."""
+        """Return class probabilities."""
 
 
 class ClustererLike(EstimatorLike, Protocol):
-    """An estimator that learns from samples alone."""
+    """Estimator that learns from samples alone."""
 
     def fit(self, X: Any, y: Any = None) -> Any:
-        """Learn, and return the estimator."""
+        """Fit and return the estimator."""

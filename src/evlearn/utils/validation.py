@@ -1,4 +1,4 @@
-"""Checks of estimator parameters, with messages that name the parameter, its value and what is allowed."""
+"""Checks of parameters and data, with messages that name the parameter, its value and the allowed values."""
 
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -7,42 +7,42 @@ from typing import Any
 
 import numpy as np
 
-#: Parameters that say how to run and where to write to, and not what is computed: they are for whoever runs an
-#: estimator to choose, and never for a file.
-RUN_TIME = ("n_jobs", "verbose", "masses_file", "store_masses", "checkpoint", "device", "copy")
+#: Parameters for execution and output, which do not affect the result. The user sets them; model files do not
+#: contain them.
+RUN_TIME = ("n_jobs", "verbose", "store_masses", "checkpoint", "device", "copy")
 
 
-def check_choice(name: str, value: Any, options: Iterable[str]) -> None:
+def check_choice(name: str, value: object, options: Iterable[str]) -> None:
     """Raise unless `value` is one of `options`."""
     allowed = list(options)
     if not (isinstance(value, str) and value in allowed):
         raise ValueError(f"{name} must be one of {allowed}, got {value!r}.")
 
 
-def check_integer(name: str, value: Any, least: int, *, or_auto: bool = False) -> None:
-    """Raise unless `value` is a whole number of at least `least`."""
+def check_integer(name: str, value: object, minimum: int, *, or_auto: bool = False) -> None:
+    """Raise unless `value` is a whole number of at least `minimum`."""
     if or_auto and isinstance(value, str) and value == "auto":
         return
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
         other = "'auto' or " if or_auto else ""
-        raise ValueError(f"{name} must be {other}a whole number of at least {least}, got {value!r}.")
+        raise ValueError(f"{name} must be {other}a whole number of at least {minimum}, got {value!r}.")
 
 
-def check_flag(name: str, value: Any) -> None:
+def check_flag(name: str, value: object) -> None:
     """Raise unless `value` is True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be True or False, got {value!r}.")
 
 
 def check_shape(name: str, array: Any, shape: tuple[int, ...]) -> None:
-    """Raise unless an array has the shape that other arrays ask for."""
+    """Raise unless an array has the shape that other arrays require."""
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}.")
 
 
 def check_real(
     name: str,
-    value: Any,
+    value: object,
     low: float,
     high: float = float("inf"),
     *,
@@ -63,7 +63,7 @@ def check_real(
 
 
 def check_range(name: str, values: Any, *, fitting: bool) -> None:
-    """Raise if squares of numbers are lost: infinite or, in all data of a fit, zero."""
+    """Raise if squares of numbers overflow or, in all data of a fit, underflow."""
     limits = np.finfo(values.dtype)
     largest = float(max(values.max(initial=0), -values.min(initial=0)))
     too_large = largest > 0.1 * float(limits.max) ** 0.5
@@ -71,23 +71,23 @@ def check_range(name: str, values: Any, *, fitting: bool) -> None:
     if too_large or too_small:
         precision = " in single precision" if limits.bits == 32 else ""
         raise ValueError(
-            f"{name} has values of up to {largest:.3g}, whose squares are lost{precision}: rescale {name}, for "
-            "example by its largest value."
+            f"{name} has values of up to {largest:.3g}, whose squares overflow or underflow{precision}: "
+            f"rescale {name}, for example by its largest value."
         )
 
 
 def check_sparse(name: str, matrix: Any) -> None:
-    """Raise unless all numbers of rows and columns in a sparse matrix are within its shape.
+    """Raise unless all indices of a sparse matrix are within its shape.
 
-    SciPy believes them, and so does compiled code that follows them to other places of the memory.
+    SciPy and compiled code use them unchecked, which would access memory outside of the arrays.
     """
     try:
         if hasattr(matrix, "check_format"):
-            copy(matrix).check_format(full_check=True)  # it may tidy up, and the matrix is the user's
+            copy(matrix).check_format(full_check=True)  # a copy, because the check may change the matrix
         elif getattr(matrix, "format", None) == "coo":
             type(matrix)(
                 (matrix.data, (matrix.row, matrix.col)), shape=matrix.shape
-            )  # it checks what it is made of
+            )  # the constructor checks indices
     except ValueError as error:
         raise ValueError(f"{name} is not a valid sparse matrix: {error}.") from error
 
@@ -95,92 +95,80 @@ def check_sparse(name: str, matrix: Any) -> None:
 def column_names(X: Any) -> list[Any] | None:
     """Return the column names of a pandas, polars or pyarrow table; None if X is not a table."""
     schema: Any = getattr(X, "schema", None)
-    if hasattr(schema, "pandas_metadata"):  # of pyarrow, whose `columns` are the columns themselves
+    if hasattr(schema, "pandas_metadata"):  # pyarrow, whose `columns` contains the data
         return list(schema.names)
     return list(X.columns) if hasattr(X, "columns") else None
 
 
-def refuse_containers(X: Any) -> None:
-    """Raise if X holds several tables, of which NumPy would make an array cell by cell, or never."""
+def check_not_container(X: Any) -> None:
+    """Raise if X contains several tables, which NumPy would convert very slowly or not at all."""
     tables, variables = getattr(X, "obsm", None), getattr(X, "data_vars", None)
     if isinstance(tables, Mapping) and hasattr(X, "obs"):  # AnnData and MuData
         names = [str(name) for name in tables]
         name = names[0] if names else "X_pca"
         choice = f" It has {names}." if names else ""
         raise TypeError(
-            f"X must be a table of features, got {type(X).__name__}, which holds several: give one of them, for "
+            f"X must be a table of features, got {type(X).__name__}, which holds several: pass one of them, for "
             f"example adata.obsm[{name!r}] or adata.X, if X is called adata.{choice}"
         )
-    if isinstance(variables, Mapping) and hasattr(X, "dims"):  # Dataset of xarray
+    if isinstance(variables, Mapping) and hasattr(X, "dims"):  # xarray dataset
         raise TypeError(
-            f"X must be a table of features, got {type(X).__name__}, which holds several variables: give "
+            f"X must be a table of features, got {type(X).__name__}, which holds several variables: pass "
             f"X.to_dataframe()[names] with the names of the features among {[str(name) for name in variables]}, "
             "or X[name].to_numpy()."
         )
 
 
-def refuse_equal_names(X: Any) -> None:
+def check_unique_names(X: Any) -> None:
     """Raise if two columns of a frame have the same name."""
     names = column_names(X) or []
     if len(set(names)) < len(names):
         equal = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"X has more than one column with the name {equal!r}; give each a name of its own.")
+        raise ValueError(f"X has more than one column with the name {equal!r}; give each column a unique name.")
 
 
-def refuse_sparse(X: Any, who: str) -> None:
-    """Raise if features are sparse, and say what takes them."""
-    from scipy.sparse import issparse  # importing evlearn does not load it
-
-    if issparse(X):
-        raise TypeError(
-            f"{who} does not take sparse features, and X is a sparse matrix of shape {X.shape}: put "
-            "sklearn.decomposition.TruncatedSVD before it, or take ECM, CCM, EVCLUS (metric "
-            "'euclidean' or 'cosine') or EvidentialKNNClassifier."
-        )
-
-
-#: How many times farther than others a sample must be to be remote. No distribution that squares of distances make
-#: sense for has such samples; a mark for missing values, or a number in other units, is what they are as a rule.
-REMOTE = 2.0**20
+#: Distance ratio above which a sample is extreme. No distribution for which squared distances are meaningful has
+#: such samples; usually they contain codes for missing values, or numbers in other units.
+EXTREME_RATIO = 2.0**20
 _MIDDLE_ROWS = 200
-_FEWEST_ROWS = 10
-_MANY = 1e4
-_NUMBERS_AT_A_TIME = 1 << 17
+_MIN_ROWS = 10
+_LARGE_RATIO = 1e4
+_BLOCK_SIZE = 1 << 17
 
 
-def remoteness(data: Any) -> Any:
-    """How much farther rows are from the median than half of them are; at most one in twenty counts as far."""
-    nothing = np.zeros(len(data))
-    if len(data) < _FEWEST_ROWS:
-        return nothing
+def distance_ratios(data: Any) -> Any:
+    """Return distances of rows from the median, relative to a typical distance; 0 if over 5 % are far away."""
+    zeros = np.zeros(len(data))
+    if len(data) < _MIN_ROWS:
+        return zeros
     middle = data[:: -(-len(data) // _MIDDLE_ROWS)]
     with np.errstate(over="ignore"):
-        centre = np.median(middle, axis=0)
-        own = np.abs(middle - centre).max(axis=1)
-        unit = float(np.median(own[own > 0])) if own.any() else 0.0
+        center = np.median(middle, axis=0)
+        distances = np.abs(middle - center).max(axis=1)
+        unit = float(np.median(distances[distances > 0])) if distances.any() else 0.0
         if not 0 < unit < np.inf:
-            return nothing
-        # Nearly always one of these is all: of all numbers together, or column by column, without a copy.
-        if max(data.max() - centre.min(), centre.max() - data.min()) <= _MANY * unit:
-            return nothing
-        if np.maximum(data.max(axis=0) - centre, centre - data.min(axis=0)).max() <= _MANY * unit:
-            return nothing
-        step = max(1, _NUMBERS_AT_A_TIME // data.shape[1])
-        parts = [np.abs(data[a : a + step] - centre).max(axis=1) for a in range(0, len(data), step)]
+            return zeros
+        # In most cases one of these bounds suffices: over all values, or per column, without a copy.
+        if max(data.max() - center.min(), center.max() - data.min()) <= _LARGE_RATIO * unit:
+            return zeros
+        if np.maximum(data.max(axis=0) - center, center - data.min(axis=0)).max() <= _LARGE_RATIO * unit:
+            return zeros
+        step = max(1, _BLOCK_SIZE // data.shape[1])
+        parts = [np.abs(data[start : start + step] - center).max(axis=1) for start in range(0, len(data), step)]
         ratios = np.concatenate(parts) / unit
-    return nothing if (ratios > _MANY).sum() > max(1, len(data) // 20) else ratios
+    return zeros if (ratios > _LARGE_RATIO).sum() > max(1, len(data) // 20) else ratios
 
 
-def refuse_remote(name: str, data: Any) -> None:
-    """Raise if a few rows are so far from all others that nothing would be left of these.
+def check_no_extreme_rows(name: str, data: Any) -> None:
+    """Raise if a few rows are so extreme that differences between the others would be lost.
 
-    For methods to which every row counts alike, and which know no outliers.
+    For methods in which all rows have equal weight and that do not detect outliers.
     """
-    far = np.flatnonzero(remoteness(data) > REMOTE)
-    if len(far):
-        largest = float(np.abs(data[far]).max())
+    extreme = np.flatnonzero(distance_ratios(data) > EXTREME_RATIO)
+    if len(extreme):
+        largest = float(np.abs(data[extreme]).max())
         raise ValueError(
-            f"{name} has values of up to {largest:.3g} in {len(far)} of {len(data)} samples (the first is number "
-            f"{far[0]}). They are more than {REMOTE:.0e} times as far away as the others, and what sets those "
-            "apart would be lost. Remove these samples, or correct their values."
+            f"{name} has values of up to {largest:.3g} in {len(extreme)} of {len(data)} samples (the first is "
+            f"number {extreme[0]}). They are more than {EXTREME_RATIO:.0e} times as far away as the others, and "
+            "differences between the others would be lost. Remove these samples, or correct their values."
         )

@@ -1,4 +1,4 @@
-"""Belief-peak evidential clustering: peaks stay where they are, and metrics are found for them."""
+"""Belief-peak evidential clustering: peaks are fixed, and metrics are fitted."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.common.papers import BPEC, ECM
-from evlearn.cluster import delta_bel
-from evlearn.cluster.centroids.adaptive import AdaptiveModel, round_metrics
+from evlearn.cluster import AdaptiveMetric, FocalFamily, belief_peaks
+from evlearn.cluster.centroids.adaptive import AdaptiveModel, euclidean_metrics
 from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.datasets import load_butterfly, make_fourclass
@@ -25,16 +25,16 @@ def fourclass():
     return make_fourclass(400, random_state=0)
 
 
-def some_objects(seed, n_samples=60):
+def make_samples(seed, n_samples=60):
     random = np.random.default_rng(seed)
     places = np.array([[0.0, 0, 0], [7, 1, 0], [1, 8, 2]])
     return places[np.arange(n_samples) % 3] + random.standard_normal((n_samples, 3)) * [1, 1.5, 0.7], random
 
 
 @pytest.mark.parametrize("metric", ["adaptive", "euclidean"])
-def test_prototypes_are_the_peaks_and_the_clearest_comes_first(fourclass, metric):
+def test_prototypes_are_the_peaks_in_the_order_of_their_scores(fourclass, metric):
     X, y = fourclass
-    graph = delta_bel(X, n_neighbors=50)
+    graph = belief_peaks(X, n_neighbors=50)
     model = BPEC(n_neighbors=50, metric=metric).fit(X)
     assert model.n_clusters_ == 4
     np.testing.assert_allclose(model.cluster_centers_, X[graph.peaks()], rtol=0, atol=1e-14)
@@ -45,9 +45,9 @@ def test_prototypes_are_the_peaks_and_the_clearest_comes_first(fourclass, metric
     assert two.n_clusters_ == 2
 
 
-def test_thresholds_choose_the_peaks(fourclass):
+def test_thresholds_select_the_peaks(fourclass):
     X, _ = fourclass
-    graph = delta_bel(X, n_neighbors=50)
+    graph = belief_peaks(X, n_neighbors=50)
     model = BPEC(n_neighbors=50, min_bel=0.45, min_delta=2).fit(X)
     peaks = graph.peaks(min_bel=0.45, min_delta=2)
     assert 1 < len(peaks) < 10
@@ -56,30 +56,30 @@ def test_thresholds_choose_the_peaks(fourclass):
         BPEC(min_bel=2).fit(X)
 
 
-def test_the_scale_of_neighbours_is_a_parameter(fourclass):
+def test_the_scale_of_neighbors_is_a_parameter(fourclass):
     X, _ = fourclass
-    for own in ({"n_neighbors": 20, "q": 0.5}, {"n_neighbors": 20, "q": None}):
-        peaks = delta_bel(X, **own).peaks(n_peaks=4)
-        np.testing.assert_allclose(BPEC(4, **own).fit(X).cluster_centers_, X[peaks], rtol=0, atol=1e-14)
+    for options in ({"n_neighbors": 20, "q": 0.5}, {"n_neighbors": 20, "q": None}):
+        peaks = belief_peaks(X, **options).peaks(n_peaks=4)
+        np.testing.assert_allclose(BPEC(4, **options).fit(X).cluster_centers_, X[peaks], rtol=0, atol=1e-14)
     with pytest.raises(ValueError, match="q must be a number above 0 and at most 1, got 2"):
         BPEC(4, q=2).fit(X)
     with pytest.raises(ValueError, match="n_neighbors must be"):
         BPEC(4, n_neighbors=0).fit(X)
 
 
-def test_given_prototypes_are_taken_as_they_are(fourclass):
+def test_initial_prototypes_are_not_changed(fourclass):
     X, _ = fourclass
     prototypes = np.array([[0.5, 0], [0, 4], [4.0, 3]])
     model = BPEC(init=prototypes, metric="euclidean", delta=3).fit(X)
     np.testing.assert_allclose(model.cluster_centers_, prototypes, rtol=0, atol=1e-14)
     assert model.n_clusters_ == 3
-    # Masses as the formula of ECM gives them.
+    # Masses by the formula of ECM.
     F = model.focal_sets_.membership[1:].astype(float)
     size = F.sum(axis=1)
     costs = np.hstack([np.full((400, 1), 9.0), size * cdist(X, F @ prototypes / size[:, None]) ** 2])
     expected = (1 / costs) / (1 / costs).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.masses_, expected, rtol=0, atol=1e-12)
-    assert model.n_iter_ == 1  # nothing moves
+    assert model.n_iter_ == 1  # prototypes are fixed
     assert model.converged_
     with pytest.raises(ValueError, match=r"init must have shape \(2, 2\)"):
         BPEC(2, init=prototypes).fit(X)
@@ -89,19 +89,19 @@ def test_given_prototypes_are_taken_as_they_are(fourclass):
 @settings(max_examples=20)
 @given(seeds, alphas, betas)
 def test_the_first_masses_are_euclidean_and_no_iteration_increases_the_objective(seed, alpha, beta):
-    X, random = some_objects(seed)
+    X, random = make_samples(seed)
     prototypes = X[:3] + 0.1 * random.standard_normal((3, 3))
-    own = {"alpha": alpha, "beta": beta, "delta": 4, "init": prototypes}
-    start = BPEC(metric="euclidean", **own).fit(X)
-    fit = BPEC(reg_covar=0, tol=0, max_iter=3, **own).fit(X)
+    parameters = {"alpha": alpha, "beta": beta, "delta": 4, "init": prototypes}
+    start = BPEC(metric="euclidean", **parameters).fit(X)
+    fit = BPEC(metric=AdaptiveMetric(0), tol=0, max_iter=3, **parameters).fit(X)
     assert fit.objective_history_[0] == pytest.approx(start.objective_, rel=1e-10)
     np.testing.assert_allclose(fit.cluster_centers_, prototypes, rtol=0, atol=1e-13)
     np.testing.assert_allclose(np.linalg.det(fit.metrics_), 1, rtol=1e-8)
-    # The same steps without the rule that takes back an increase.
+    # These are the same steps without the rule that rejects an increase.
     costs = SetCosts.ecm(fit.focal_sets_, alpha=alpha, beta=beta, delta=4)
     coordinates = Coordinates.of(X)
-    inside = coordinates.enter(prototypes)
-    model = AdaptiveModel(costs, coordinates, inside, round_metrics(inside), 0.0, fixed=True)
+    points = coordinates.transform(prototypes)
+    model = AdaptiveModel(costs, coordinates, points, euclidean_metrics(points), 0.0, fixed=True)
     objectives = []
     for _ in range(10):
         statistics = model.collect(X)
@@ -114,14 +114,14 @@ def test_the_first_masses_are_euclidean_and_no_iteration_increases_the_objective
 @cut_off
 @settings(max_examples=20)
 @given(seeds, alphas, betas)
-def test_the_objective_is_what_its_formula_says(seed, alpha, beta):
-    X, _ = some_objects(seed)
+def test_the_objective_matches_its_formula(seed, alpha, beta):
+    X, _ = make_samples(seed)
     model = BPEC(3, alpha=alpha, beta=beta, delta=4, max_iter=5).fit(X)
     F = model.focal_sets_.membership[1:].astype(float)
     size = F.sum(axis=1)
     metrics = np.einsum("jk,kde->jde", F, model.metrics_) / size[:, None, None]
-    apart = X[:, None, :] - F @ model.cluster_centers_ / size[:, None]
-    squares = np.einsum("njd,jde,nje->nj", apart, metrics, apart)
+    differences = X[:, None, :] - F @ model.cluster_centers_ / size[:, None]
+    squares = np.einsum("njd,jde,nje->nj", differences, metrics, differences)
     powers = model.masses_**beta
     expected = (size**alpha * powers[:, 1:] * squares).sum() + 16 * powers[:, 0].sum()
     assert model.objective_ == pytest.approx(expected, rel=1e-9)
@@ -130,19 +130,19 @@ def test_the_objective_is_what_its_formula_says(seed, alpha, beta):
 @cut_off
 @settings(max_examples=20)
 @given(seeds, betas, st.sampled_from(["adaptive", "euclidean"]), st.sampled_from([0.25, 8.0, 1024.0]))
-def test_place_direction_unit_and_order_change_nothing(seed, beta, metric, unit):
-    X, random = some_objects(seed)
-    turn = np.linalg.qr(random.standard_normal((3, 3)))[0]
+def test_location_direction_unit_and_order_change_nothing(seed, beta, metric, unit):
+    X, random = make_samples(seed)
+    rotation = np.linalg.qr(random.standard_normal((3, 3)))[0]
     shift, order = 10 * random.standard_normal(3), random.permutation(len(X))
     settings = {"beta": beta, "metric": metric, "tol": 0, "max_iter": 6}
     for delta in (4.0, "auto"):
         plain = BPEC(3, delta=delta, **settings).fit(X)
         scaled = delta if delta == "auto" else unit * delta
-        moved = BPEC(3, delta=scaled, **settings).fit(unit * (X @ turn + shift)[order])
-        np.testing.assert_allclose(moved.masses_, plain.masses_[order], rtol=0, atol=1e-7)
+        transformed = BPEC(3, delta=scaled, **settings).fit(unit * (X @ rotation + shift)[order])
+        np.testing.assert_allclose(transformed.masses_, plain.masses_[order], rtol=0, atol=1e-7)
 
 
-def test_a_metric_for_each_cluster_follows_its_shape():
+def test_metrics_follow_the_shapes_of_clusters():
     random = np.random.default_rng(0)
     long = random.standard_normal((150, 2)) * [4, 0.5]
     high = random.standard_normal((150, 2)) * [0.5, 4] + [12, 0]
@@ -157,26 +157,26 @@ def test_there_is_no_randomness_in_data_of_moderate_size(fourclass):
     np.testing.assert_array_equal(first.masses_, second.masses_)
 
 
-def test_neighbouring_clusters_are_found_and_paired():
+def test_neighboring_clusters_are_found_and_paired():
     random = np.random.default_rng(0)
     places = np.column_stack([[0.0, 4, 8, 12], np.zeros(4)])
     X = np.repeat(places, 60, axis=0) + 0.8 * random.standard_normal((240, 2))
     for metric in ("adaptive", "euclidean"):
-        model = BPEC(init=places, metric=metric, focal_sets="neighbor_pairs", n_pair_neighbors=2).fit(X)
+        model = BPEC(init=places, metric=metric, focal_sets=FocalFamily("neighbor_pairs", n_neighbors=2)).fit(X)
         sets = [(), (0,), (1,), (2,), (3,), (0, 1), (1, 2), (2, 3), (0, 1, 2, 3)]
-        assert [tuple(one) for one in model.focal_sets_] == sets
+        assert [tuple(focal_set) for focal_set in model.focal_sets_] == sets
 
 
-def test_peaks_are_a_start_for_other_methods_too(fourclass):
+def test_other_methods_can_start_at_peaks(fourclass):
     X, y = fourclass
     peaks = BPEC(4, metric="euclidean", focal_sets="simple", delta=4).fit(X)
-    moved = ECM(4, init="peaks", focal_sets="simple", delta=4).fit(X)
-    assert moved.objective_history_[0] == pytest.approx(peaks.objective_, rel=1e-9)
-    assert moved.objective_ < peaks.objective_
-    assert adjusted_rand_score(y, moved.labels_) > 0.65
+    ecm = ECM(4, init="peaks", focal_sets="simple", delta=4).fit(X)
+    assert ecm.objective_history_[0] == pytest.approx(peaks.objective_, rel=1e-9)
+    assert ecm.objective_ < peaks.objective_
+    assert adjusted_rand_score(y, ecm.labels_) > 0.65
 
 
-def test_one_object_has_no_neighbours_who_could_say_anything():
+def test_a_single_sample_has_no_neighbors():
     with pytest.raises(ValueError, match="minimum of 2"):
         BPEC(1).fit([[1.0, 2.0]])
     model = BPEC(init=[[1.0, 2.0]]).fit([[1.0, 2.0]])
@@ -192,6 +192,6 @@ def test_one_object_has_no_neighbours_who_could_say_anything():
         ({"n_clusters": 2, "min_bel": 0.5}, "give n_clusters or thresholds, not both; got n_clusters=2"),
     ],
 )
-def test_wrong_parameters_are_named_with_what_is_allowed(settings, message):
+def test_invalid_parameters_are_reported_with_allowed_values(settings, message):
     with pytest.raises(ValueError, match=message):
         BPEC(**settings).fit(load_butterfly().data)

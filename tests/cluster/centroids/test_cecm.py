@@ -1,3 +1,5 @@
+"""Constrained evidential c-means: the solver of rows, and the estimator."""
+
 import signal
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from benchmarks.common.papers import CECM, ECM
 from evlearn import cluster
 from evlearn.belief import FocalSets
+from evlearn.cluster import AdaptiveMetric
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.constrained_rows import (
     ConstrainedRows,
@@ -61,7 +64,7 @@ def test_a_row_solution_is_that_of_the_general_solver(f, seed, scale, ties):
     if ties:
         h, u = np.ceil(h), scale * np.round(u / scale)
     other = random.dirichlet(np.ones(f), size=20)
-    solve_many(np.stack([np.diag(2 * one) for one in h]), u, other)
+    solve_many(np.stack([np.diag(2 * costs) for costs in h]), u, other)
     rows = best_rows(h, u)
     assert (rows >= 0).all()
     np.testing.assert_allclose(rows.sum(axis=1), 1, rtol=0, atol=1e-14)
@@ -70,35 +73,35 @@ def test_a_row_solution_is_that_of_the_general_solver(f, seed, scale, ties):
 
 
 @given(st.integers(2, 8), st.integers(0, 2**31), st.sampled_from([0.1, 10, 1e6]))
-def test_sets_that_cost_nothing_take_what_the_others_leave(f, seed, scale):
+def test_sets_without_cost_get_the_remaining_mass(f, seed, scale):
     random = np.random.default_rng(seed)
     h, u = random.exponential(size=(50, f)), scale * random.random((50, f))
     h[random.random((50, f)) < 0.4] = 0
     u = np.where(random.random((50, f)) < 0.3, u[:, :1], u)
     rows = best_rows(h, u)
     np.testing.assert_allclose(rows.sum(axis=1), 1, rtol=0, atol=1e-14)
-    # The certificate of a convex problem: no set has a lower gradient than those that carry mass.
+    # Optimality condition of a convex problem: no set has a lower gradient than those with mass.
     gradient = 2 * h * rows + u
     gap = (gradient * rows).sum(axis=1) - gradient.min(axis=1)
     assert (gap <= 1e-12 * (1 + scale)).all()
 
 
-def test_sets_that_cost_nothing_share_equally():
+def test_sets_without_cost_share_equally():
     rows = best_rows(np.array([[4.0, 0, 0, 1]]), np.zeros((1, 4)))
     np.testing.assert_allclose(rows, [[0, 0.5, 0.5, 0]], rtol=0, atol=1e-100)
-    # They cost the constraints 1 each, up to rounding; below that, the last set takes half.
+    # The slopes of both are 1 up to rounding; with a smaller slope, the last set gets half of the mass.
     rows = best_rows(np.array([[4.0, 0, 0, 1]]), np.array([[2.0, 1, 1 + 1e-16, 0]]))
     np.testing.assert_allclose(rows, [[0, 0.25, 0.25, 0.5]], rtol=1e-12)
 
 
-def test_a_set_that_costs_next_to_nothing_keeps_its_digits():
+def test_a_tiny_cost_loses_no_digits():
     rows = best_rows(np.array([[1e-25, 10, 10]]), np.array([[5.0, 0, 0]]))
     np.testing.assert_allclose(rows, [[0.5, 0.25, 0.25]], rtol=1e-12)
 
 
-def test_rows_of_a_group_have_no_constraint_among_them():
+def test_rows_of_a_group_have_no_constraint_between_them():
     y = np.random.default_rng(0).integers(4, size=300)
-    indptr, indices, _ = PairwiseConstraints.sample(y, 600, random_state=0).neighbours(300)
+    indptr, indices, _ = PairwiseConstraints.sample(y, 600, random_state=0).neighbors(300)
     groups = independent_groups(indptr, indices)
     np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.arange(300))
     for rows in groups:
@@ -112,29 +115,29 @@ def test_sweeps_end_where_no_row_alone_can_improve(kind):
     focal_sets = FocalSets.full(3)
     constraints = PairwiseConstraints.sample(random.integers(3, size=40), 60, random_state=0)
     rows = ConstrainedRows.of(constraints, random.random((40, 2)), focal_sets, kind=kind, weight=0.7)
-    costs = random.exponential(size=(len(rows.objects), 8))
-    masses = random.dirichlet(np.ones(8), size=len(rows.objects))
+    costs = random.exponential(size=(len(rows.samples), 8))
+    masses = random.dirichlet(np.ones(8), size=len(rows.samples))
 
     def value(masses):
         return (costs * masses**2).sum() + rows.penalty.value(masses)
 
     after = rows.descend(masses, costs)
     assert value(after) < value(masses)
-    again = rows.descend(after, costs)
-    assert value(after) - value(again) <= 1e-6 * value(again)
+    repeated = rows.descend(after, costs)
+    assert value(after) - value(repeated) <= 1e-6 * value(repeated)
     for row in range(len(after)):
         for other in np.eye(8):
-            moved = after.copy()
-            moved[row] = 0.999 * after[row] + 0.001 * other
-            assert value(moved) >= value(after) - 1e-6
+            changed = after.copy()
+            changed[row] = 0.999 * after[row] + 0.001 * other
+            assert value(changed) >= value(after) - 1e-6
 
 
 @pytest.mark.parametrize("kind", ["plausibility", "symmetric"])
-def test_a_constraint_costs_nothing_if_it_is_met_for_sure_and_one_if_it_is_violated_for_sure(kind):
+def test_a_constraint_costs_0_if_it_is_surely_satisfied_and_1_if_it_is_surely_violated(kind):
     must_link, cannot_link = penalty_forms(kind, FocalSets.full(2))  # ∅, {0}, {1}, Ω
     assert must_link[1, 1] == must_link[2, 2] == cannot_link[1, 2] == 0
     assert must_link[1, 2] == cannot_link[1, 1] == cannot_link[2, 2] == 1
-    assert must_link[0, 0] == (0 if kind == "plausibility" else 0.5)  # the empty set is a way out, or none
+    assert must_link[0, 0] == (0 if kind == "plausibility" else 0.5)  # with or without cost on the empty set
     np.testing.assert_array_equal(must_link, must_link.T)
     np.testing.assert_array_equal(cannot_link, cannot_link.T)
     assert ((must_link >= 0) & (must_link <= 1) & (cannot_link >= 0) & (cannot_link <= 1)).all()
@@ -144,10 +147,10 @@ def test_a_constraint_costs_nothing_if_it_is_met_for_sure_and_one_if_it_is_viola
 
 
 def plain_iterations(X, prototypes, delta, n_iter, metric):
-    """ECM by its own formulas."""
+    """Run iterations of ECM by its formulas."""
     costs = SetCosts.ecm(FocalSets.full(len(prototypes)), alpha=1.0, beta=2.0, delta=delta)
     coordinates = Coordinates.of(X)
-    model = EuclideanModel(costs, coordinates, coordinates.enter(prototypes))
+    model = EuclideanModel(costs, coordinates, coordinates.transform(prototypes))
     if metric == "adaptive":
         metrics = np.stack([np.eye(X.shape[1])] * len(prototypes))
         model = AdaptiveModel(costs, coordinates, model.prototypes, metrics, 1e-6)
@@ -162,7 +165,7 @@ def test_without_constraints_or_weight_it_is_ecm(iris, metric):
     X, _, constraints = iris
     masses, centers = plain_iterations(X, X[[0, 60, 120]], 3.0, 5, metric)
     for xi, given_constraints in ((0.5, None), (0.5, PairwiseConstraints()), (0, constraints)):
-        model = CECM(3, xi=xi, metric=metric, delta=3, init=X[[0, 60, 120]], tol=0, max_iter=5)
+        model = CECM(3, constraint_weight=xi, metric=metric, delta=3, init=X[[0, 60, 120]], tol=0, max_iter=5)
         model.fit(X, constraints=given_constraints)
         np.testing.assert_allclose(model.masses_, masses, rtol=0, atol=1e-12)
         np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-12)
@@ -171,10 +174,10 @@ def test_without_constraints_or_weight_it_is_ecm(iris, metric):
 
 def test_a_fit_without_constraints_ends_where_that_of_ecm_does(iris):
     X, _, _ = iris
-    ours, ecm = CECM(3, tol=1e-6, random_state=0).fit(X), ECM(3, tol=1e-10, random_state=0).fit(X)
-    assert ours.delta_ == ecm.delta_
-    assert ours.objective_ == pytest.approx(0.5 / (150 * 8) * ecm.objective_, rel=1e-6)
-    assert adjusted_rand_score(ours.labels_, ecm.labels_) == 1
+    cecm, ecm = CECM(3, tol=1e-6, random_state=0).fit(X), ECM(3, tol=1e-10, random_state=0).fit(X)
+    assert cecm.delta_ == ecm.delta_
+    assert cecm.objective_ == pytest.approx(0.5 / (150 * 8) * ecm.objective_, rel=1e-6)
+    assert adjusted_rand_score(cecm.labels_, ecm.labels_) == 1
 
 
 @pytest.mark.parametrize("penalty", ["plausibility", "symmetric"])
@@ -182,7 +185,14 @@ def test_a_fit_without_constraints_ends_where_that_of_ecm_does(iris):
 @pytest.mark.parametrize("focal_sets", ["simple", "pairs", "full"])
 def test_the_objective_never_increases(iris, metric, penalty, focal_sets):
     X, _, constraints = iris
-    model = CECM(3, focal_sets=focal_sets, metric=metric, reg_covar=0, penalty=penalty, init=X[:3], tol=1e-5)
+    model = CECM(
+        3,
+        focal_sets=focal_sets,
+        metric=AdaptiveMetric(0) if metric == "adaptive" else metric,
+        penalty=penalty,
+        init=X[:3],
+        tol=1e-5,
+    )
     history = model.fit(X, constraints=constraints).objective_history_
     assert len(history) == model.n_iter_ + 1
     assert (np.diff(history) <= 1e-9 * history[:-1]).all()
@@ -193,16 +203,16 @@ def test_the_objective_never_increases(iris, metric, penalty, focal_sets):
 
 @pytest.mark.parametrize("penalty", ["plausibility", "symmetric"])
 @pytest.mark.parametrize("metric", METRICS)
-def test_the_objective_is_what_its_formula_says(iris, metric, penalty):
+def test_the_objective_matches_its_formula(iris, metric, penalty):
     X, _, constraints = iris
-    model = CECM(3, alpha=1.5, delta=4, xi=0.3, metric=metric, penalty=penalty, random_state=0)
+    model = CECM(3, alpha=1.5, delta=4, constraint_weight=0.3, metric=metric, penalty=penalty, random_state=0)
     model.fit(X, constraints=constraints)
     M, F = model.masses_, model.focal_sets_.membership[1:].astype(float)
     size = F.sum(axis=1)
-    apart = X[:, None] - F @ model.cluster_centers_ / size[:, None]
+    differences = X[:, None] - F @ model.cluster_centers_ / size[:, None]
     metrics = model.metrics_ if metric == "adaptive" else np.stack([np.eye(4)] * 3)
     metrics = np.einsum("jk,kde->jde", F, metrics) / size[:, None, None]
-    squares = np.einsum("njd,jde,nje->nj", apart, metrics, apart)
+    squares = np.einsum("njd,jde,nje->nj", differences, metrics, differences)
     ecm = (size**1.5 * M[:, 1:] ** 2 * squares).sum() + 16 * (M[:, 0] ** 2).sum()
     total = 0.0
     for pairs, form in zip(
@@ -223,32 +233,36 @@ def test_an_infinite_delta_leaves_no_mass_on_the_empty_set(iris, metric):
     model = CECM(3, delta=np.inf, metric=metric, random_state=0).fit(X, constraints=constraints)
     assert model.masses_[:, 0].max() < 1e-100
     assert np.isfinite(model.objective_)
-    near = CECM(3, delta=1e9, metric=metric, random_state=0).fit(X, constraints=constraints)
-    np.testing.assert_allclose(model.masses_, near.masses_, rtol=0, atol=1e-6)
+    finite = CECM(3, delta=1e9, metric=metric, random_state=0).fit(X, constraints=constraints)
+    np.testing.assert_allclose(model.masses_, finite.masses_, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("penalty", ["plausibility", "symmetric"])
-def test_constraints_are_met_the_better_the_more_they_weigh(iris, penalty):
+def test_a_larger_weight_satisfies_more_constraints(iris, penalty):
     X, _, constraints = iris
     forms = penalty_forms(penalty, FocalSets.full(3))
     costs = []
     for xi in (0, 0.01, 0.1, 0.5):
-        M = CECM(3, xi=xi, penalty=penalty, random_state=0).fit(X, constraints=constraints).masses_
-        both = zip((constraints.must_link, constraints.cannot_link), forms, strict=True)
-        costs.append(sum(np.einsum("ij,jk,ik->", M[pairs[:, 0]], form, M[pairs[:, 1]]) for pairs, form in both))
+        M = CECM(3, constraint_weight=xi, penalty=penalty, random_state=0).fit(X, constraints=constraints).masses_
+        pairs_with_forms = zip((constraints.must_link, constraints.cannot_link), forms, strict=True)
+        costs.append(
+            sum(np.einsum("ij,jk,ik->", M[pairs[:, 0]], form, M[pairs[:, 1]]) for pairs, form in pairs_with_forms)
+        )
     assert (np.diff(costs) < 0).all()
     assert costs[-1] < costs[0] / 5
 
 
-def test_the_symmetric_penalty_does_not_let_objects_escape_to_the_empty_set():
+def test_with_the_symmetric_penalty_samples_do_not_move_to_the_empty_set():
     X = np.array([[0.0], [1], [2], [10], [11], [12]])
     torn = PairwiseConstraints(must_link=[(0, 5)])
-    escaped, held = (
-        CECM(2, penalty=penalty, xi=0.99, delta=3, random_state=0).fit(X, constraints=torn).masses_[[0, 5], 0]
+    plausibility_masses, symmetric_masses = (
+        CECM(2, penalty=penalty, constraint_weight=0.99, delta=3, random_state=0)
+        .fit(X, constraints=torn)
+        .masses_[[0, 5], 0]
         for penalty in ("plausibility", "symmetric")
     )
-    assert escaped.max() > 0.9
-    assert held.max() < escaped.max() / 2
+    assert plausibility_masses.max() > 0.9
+    assert symmetric_masses.max() < plausibility_masses.max() / 2
 
 
 @pytest.mark.slow
@@ -262,8 +276,10 @@ def test_constraints_help_on_average(metric):
         for seed in range(5):
             constraints = PairwiseConstraints.sample(y, 100, random_state=seed)
             model = CECM(n_clusters, metric=metric, random_state=seed)
-            without = adjusted_rand_score(y, model.fit(X).labels_)
-            scores.append(adjusted_rand_score(y, model.fit(X, constraints=constraints).labels_) - without)
+            unconstrained_score = adjusted_rand_score(y, model.fit(X).labels_)
+            scores.append(
+                adjusted_rand_score(y, model.fit(X, constraints=constraints).labels_) - unconstrained_score
+            )
         assert np.mean(scores) > gain
 
 
@@ -275,54 +291,56 @@ def test_all_starts_lead_to_nearly_the_same_objective(iris):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_permuting_objects_permutes_the_result(iris, metric):
+def test_permuting_samples_permutes_the_result(iris, metric):
     X, _, constraints = iris
     order = np.random.default_rng(0).permutation(150)
     place = np.argsort(order)
-    moved = PairwiseConstraints(place[constraints.must_link], place[constraints.cannot_link])
+    permuted_constraints = PairwiseConstraints(place[constraints.must_link], place[constraints.cannot_link])
     settings = {"metric": metric, "tol": 1e-9, "random_state": 0, "max_iter": 1000}
     plain = CECM(3, **settings).fit(X, constraints=constraints)
-    permuted = CECM(3, **settings).fit(X[order], constraints=moved)
+    permuted = CECM(3, **settings).fit(X[order], constraints=permuted_constraints)
     np.testing.assert_allclose(permuted.masses_, plain.masses_[order], rtol=0, atol=1e-6)
 
 
 @pytest.mark.slow
 @settings(max_examples=5)
 @given(st.integers(0, 1000))
-def test_moving_and_turning_the_objects_changes_nothing(seed):
+def test_translation_and_rotation_change_nothing(seed):
     random = np.random.default_rng(seed)
     X = random.standard_normal((40, 2)) + 3 * random.integers(2, size=(40, 1))
     constraints = PairwiseConstraints.sample(random.integers(2, size=40), 15, random_state=0)
-    turn = np.linalg.qr(random.standard_normal((2, 2)))[0]
+    rotation = np.linalg.qr(random.standard_normal((2, 2)))[0]
     plain = CECM(2, init=X[:2], tol=1e-8, max_iter=2000).fit(X, constraints=constraints)
-    for moved in (X @ turn, X + 1e6):
-        other = CECM(2, init=moved[:2], tol=1e-8, max_iter=2000).fit(moved, constraints=constraints)
+    for transformed in (X @ rotation, X + 1e6):
+        other = CECM(2, init=transformed[:2], tol=1e-8, max_iter=2000).fit(transformed, constraints=constraints)
         np.testing.assert_allclose(other.masses_, plain.masses_, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("unit", [1e-3, 7.0, 1e5])
-def test_in_another_unit_the_weight_that_goes_with_it_gives_the_same_masses(iris, unit):
+def test_in_another_unit_the_corresponding_weight_gives_the_same_masses(iris, unit):
     X, _, constraints = iris
-    plain = CECM(3, delta=4, xi=0.2, init=X[[0, 60, 120]]).fit(X, constraints=constraints)
+    plain = CECM(3, delta=4, constraint_weight=0.2, init=X[[0, 60, 120]]).fit(X, constraints=constraints)
     odds = 0.2 / 0.8 * unit**2
-    model = CECM(3, delta=4 * unit, xi=odds / (1 + odds), init=unit * X[[0, 60, 120]])
+    model = CECM(3, delta=4 * unit, constraint_weight=odds / (1 + odds), init=unit * X[[0, 60, 120]])
     model.fit(unit * X, constraints=constraints)
     np.testing.assert_allclose(model.masses_, plain.masses_, rtol=0, atol=1e-3)
 
 
-def test_the_masses_of_adaptive_metrics_do_not_mind_a_linear_map_that_keeps_volumes(iris):
+def test_masses_of_adaptive_metrics_are_invariant_to_linear_maps_that_preserve_volumes(iris):
     X, _, constraints = iris
     mixing = np.random.default_rng(0).standard_normal((4, 4))
     mixing /= np.abs(np.linalg.det(mixing)) ** 0.25
-    settings = {"metric": "adaptive", "reg_covar": 0, "delta": 3, "tol": 1e-8, "max_iter": 2000}
+    settings = {"metric": AdaptiveMetric(0), "delta": 3, "tol": 1e-8, "max_iter": 2000}
     plain = CECM(3, init=X[[0, 60, 120]], **settings).fit(X, constraints=constraints)
-    mapped = CECM(3, init=plain.cluster_centers_ @ mixing, **settings).fit(X @ mixing, constraints=constraints)
-    # The first metrics are round in both, so that the paths differ.
-    assert mapped.objective_ == pytest.approx(plain.objective_, rel=0.02)
-    assert adjusted_rand_score(mapped.labels_, plain.labels_) > 0.9
+    transformed = CECM(3, init=plain.cluster_centers_ @ mixing, **settings).fit(
+        X @ mixing, constraints=constraints
+    )
+    # The initial metrics are Euclidean in both fits, so the paths differ.
+    assert transformed.objective_ == pytest.approx(plain.objective_, rel=0.02)
+    assert adjusted_rand_score(transformed.labels_, plain.labels_) > 0.9
 
 
-def test_identical_objects_under_the_same_constraints_have_identical_masses():
+def test_identical_samples_with_the_same_constraints_have_identical_masses():
     X = np.repeat([[0.0, 0], [0.5, 0.3], [5, 5], [5.5, 5], [2.5, 2.6]], 3, axis=0)
     model = CECM(2, random_state=0).fit(X, constraints=PairwiseConstraints([(0, 9), (1, 9), (2, 9)]))
     for start in range(0, 15, 3):
@@ -331,7 +349,7 @@ def test_identical_objects_under_the_same_constraints_have_identical_masses():
             np.testing.assert_allclose(rows, np.tile(rows[0], (3, 1)), rtol=0, atol=1e-9)
 
 
-def test_prediction_forgets_constraints_and_nothing_else(iris):
+def test_prediction_ignores_constraints_and_nothing_else(iris):
     X, _, constraints = iris
     model = CECM(3, random_state=0).fit(X, constraints=constraints)
     predicted = model.predict_mass(X)
@@ -340,8 +358,8 @@ def test_prediction_forgets_constraints_and_nothing_else(iris):
     np.testing.assert_allclose(predicted.masses[free], model.masses_[free], rtol=0, atol=1e-15)
     assert np.abs(predicted.masses[bound] - model.masses_[bound]).max() > 0.1
     np.testing.assert_array_equal(model.predict(X), predicted.to_hard())
-    far = model.predict_mass(X[:1] + 100)
-    assert far.outliers().all()
+    remote = model.predict_mass(X[:1] + 100)
+    assert remote.outliers().all()
     assert model.predict_set(X[:5]).any(axis=1).all()
 
 
@@ -349,8 +367,8 @@ def test_the_same_seed_gives_the_same_bits_and_more_starts_are_no_worse(iris):
     X, _, constraints = iris
     first, second = (CECM(3, random_state=4).fit(X, constraints=constraints) for _ in range(2))
     np.testing.assert_array_equal(first.masses_, second.masses_)
-    several = CECM(3, n_init=4, random_state=4).fit(X, constraints=constraints)
-    assert several.objective_ <= first.objective_
+    with_4_starts = CECM(3, n_init=4, random_state=4).fit(X, constraints=constraints)
+    assert with_4_starts.objective_ <= first.objective_
 
 
 @pytest.mark.parametrize("init", ["random", "peaks"])
@@ -370,9 +388,9 @@ def test_frames_of_any_kind_are_accepted(iris):
         assert model.feature_names_in_.tolist() == names
         assert model.predict_mass(frame).n_samples == 150
     rows = pd.DataFrame(X, index=[f"row {k}" for k in range(150)])
-    named = CECM(3, random_state=0).fit(rows)
-    assert named.credal_partition_.sample_names[3] == "row 3"
-    assert named.predict_mass(rows).sample_names[3] == "row 3"
+    model = CECM(3, random_state=0).fit(rows)
+    assert model.credal_partition_.sample_names[3] == "row 3"
+    assert model.predict_mass(rows).sample_names[3] == "row 3"
     single = CECM(3, random_state=0).fit(X.astype(np.float32), constraints=constraints)
     assert single.masses_.dtype == np.float32
     np.testing.assert_allclose(single.masses_, plain.masses_, rtol=0, atol=0.01)
@@ -398,9 +416,9 @@ def test_it_works_in_a_pipeline(iris):
         np.full((30, 2), 1e6) + np.random.default_rng(0).standard_normal((30, 2)),
         1e-100 * np.random.default_rng(0).standard_normal((30, 2)),
     ],
-    ids=["one place", "duplicates", "a constant column", "as many clusters", "far from the origin", "tiny"],
+    ids=["one point", "duplicates", "a constant column", "as many clusters", "far from the origin", "tiny"],
 )
-def test_awkward_data_give_valid_masses(X, metric):
+def test_degenerate_data_give_valid_masses(X, metric):
     constraints = PairwiseConstraints([(0, 1)], [(1, 2)])
     for n_clusters in (1, 2, 3):
         model = CECM(n_clusters, metric=metric, random_state=0).fit(X, constraints=constraints)
@@ -410,7 +428,7 @@ def test_awkward_data_give_valid_masses(X, metric):
         assert len(model.cluster_centers_) == n_clusters
 
 
-def test_as_many_clusters_as_objects_put_a_prototype_on_each():
+def test_with_as_many_clusters_as_samples_each_sample_has_a_prototype():
     X = np.arange(8.0).reshape(4, 2) ** 2
     model = CECM(4, focal_sets="simple", random_state=0).fit(X)
     assert len(set(model.labels_)) == 4
@@ -426,10 +444,9 @@ def test_as_many_clusters_as_objects_put_a_prototype_on_each():
         ({"alpha": -1}, "alpha must be 'auto' or a number at least 0, got -1"),
         ({"delta": 0}, "delta must be 'auto' or a number above 0, got 0"),
         ({"delta": "large"}, r"delta must be 'auto' or a number above 0, got 'large'"),
-        ({"xi": 1}, "xi must be below 1, got 1"),
-        ({"xi": -0.1}, "xi must be a number at least 0 and at most 1, got -0.1"),
+        ({"constraint_weight": 1}, "constraint_weight must be below 1, got 1"),
+        ({"constraint_weight": -0.1}, "constraint_weight must be a number at least 0 and at most 1, got -0.1"),
         ({"metric": "cosine"}, r"metric must be one of \['euclidean', 'adaptive'\], got 'cosine'"),
-        ({"reg_covar": 2}, "reg_covar must be a number at least 0 and at most 1, got 2"),
         ({"penalty": "none"}, r"penalty must be one of \['plausibility', 'symmetric'\], got 'none'"),
         (
             {"focal_sets": "some"},
@@ -443,24 +460,24 @@ def test_as_many_clusters_as_objects_put_a_prototype_on_each():
         ({"tol": -1}, "tol must be a number at least 0"),
     ],
 )
-def test_wrong_parameters_are_named_with_what_is_allowed(settings, message):
+def test_invalid_parameters_are_reported_with_allowed_values(settings, message):
     with pytest.raises(ValueError, match=message):
         CECM(**({"n_clusters": 2} | settings)).fit(load_butterfly().data)
 
 
-def test_wrong_constraints_are_refused_with_the_reason():
+def test_invalid_constraints_are_refused_with_the_reason():
     X = load_butterfly().data
     with pytest.raises(ValueError, match=r"must_link has the pair \(0, 99\), but there are 12 samples"):
         CECM(2).fit(X, constraints=PairwiseConstraints([(0, 99)]))
     with pytest.raises(ValueError, match="keep a pair in one of them only"):
         CECM(2).fit(X, constraints=PairwiseConstraints([(0, 1)], [(1, 0)]))
-    with pytest.raises(TypeError, match=r"must be PairwiseConstraints, got list; write PairwiseConstraints\("):
+    with pytest.raises(TypeError, match=r"must be PairwiseConstraints, got list; use PairwiseConstraints\("):
         CECM(2).fit(X, constraints=[(0, 1)])
     with pytest.raises(NotFittedError):
         CECM(2).predict(X)
 
 
-def test_constraints_that_contradict_each_other_in_a_ring_are_weighed_and_not_refused():
+def test_cyclic_contradictions_of_constraints_are_not_refused():
     X = load_butterfly().data
     ring = PairwiseConstraints(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)])
     model = CECM(2, random_state=0).fit(X, constraints=ring)
@@ -478,10 +495,10 @@ def test_progress_is_reported_when_asked_for(iris, capsys):
 
 def test_too_few_iterations_are_reported(iris):
     X, _, constraints = iris
-    with pytest.warns(ConvergenceWarning, match="after max_iter=1 iterations; raise max_iter or tol") as caught:
+    with pytest.warns(ConvergenceWarning, match="after max_iter=1 iterations; raise max_iter or tol") as records:
         model = CECM(3, init=X[:3], max_iter=1).fit(X, constraints=constraints)
     assert not model.converged_
-    assert caught[0].filename == __file__
+    assert records[0].filename == __file__
 
 
 @pytest.mark.slow
@@ -507,7 +524,7 @@ def test_an_interrupted_fit_keeps_the_state_so_far():
     assert "interrupted after" in err
 
 
-@pytest.mark.parametrize("stage", ["the start", "the ladder"])
+@pytest.mark.parametrize("stage", ["the start", "the schedule"])
 def test_an_interrupt_before_the_first_iteration_keeps_a_state_too(iris, stage, monkeypatch):
     X, _, constraints = iris
     solved = []
@@ -528,7 +545,7 @@ def test_an_interrupt_before_the_first_iteration_keeps_a_state_too(iris, stage, 
 
 
 @pytest.mark.timing
-def test_two_thousand_objects_with_two_thousand_constraints_take_a_moment():
+def test_a_fit_of_2000_samples_with_2000_constraints_is_fast():
     X, y = make_fourclass(2000, random_state=0)
     constraints = PairwiseConstraints.sample(y, 2000, random_state=0)
     start = time.process_time()

@@ -1,4 +1,4 @@
-"""A fit that is killed goes on where it was."""
+"""Checkpoints: a fit that is killed continues."""
 
 import copy
 import json
@@ -22,11 +22,11 @@ from evlearn import cluster, watching
 from evlearn.belief import FocalSets
 from evlearn.cluster import CCM
 from evlearn.utils.archives import header_array, read_archive, write_archive
-from evlearn.utils.checkpoints import _described, _digest
+from evlearn.utils.checkpoints import _digest, _to_json
 
 
 @pytest.fixture(scope="module", name="X")
-def objects():
+def samples():
     random = np.random.default_rng(0)
     data = random.normal(size=(60_000, 3)) + 5 * random.integers(3, size=60_000)[:, None]
     data[::100] *= 6
@@ -52,7 +52,7 @@ SCRIPT = """
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_fit_that_is_killed_goes_on_to_the_same_bits(options, tmp_path):
+def test_a_fit_that_is_killed_continues_to_the_same_bits(options, tmp_path):
     random = np.random.default_rng(0)
     X = random.normal(size=(20_000, 3)) + 4 * random.integers(3, size=20_000)[:, None]
     np.save(tmp_path / "x.npy", X)
@@ -63,18 +63,18 @@ def test_a_fit_that_is_killed_goes_on_to_the_same_bits(options, tmp_path):
         arguments = [tmp_path / "x.npy", checkpoint, options]
         return subprocess.Popen([sys.executable, tmp_path / "fit.py", *map(str, arguments)])
 
-    def fit(**given):
-        return cluster.ECM(3, beta=2, init="random", tol=0, max_iter=60, **options, **given).fit(X)
+    def fit(**settings):
+        return cluster.ECM(3, beta=2, init="random", tol=0, max_iter=60, **options, **settings).fit(X)
 
     first = start()
     while not checkpoint.exists() and first.poll() is None:
         time.sleep(0.01)
-    assert first.poll() is None, "the fit was over before its first checkpoint"
+    assert first.poll() is None, "the fit ended before its first checkpoint"
     first.send_signal(signal.SIGKILL)
     first.wait()
-    # Whatever it did after the last checkpoint is lost; the state in the file is enough for the rest.
+    # Iterations after the last checkpoint are lost; the state in the file suffices to continue.
     saved = checkpoint.read_bytes()
-    one = fit(checkpoint=checkpoint)
+    resumed = fit(checkpoint=checkpoint)
     assert not checkpoint.exists()
     checkpoint.write_bytes(saved)
     process = start()  # killed again, later
@@ -82,18 +82,18 @@ def test_a_fit_that_is_killed_goes_on_to_the_same_bits(options, tmp_path):
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert checkpoint.exists(), "the fit was over before it was killed"
+    assert checkpoint.exists(), "the fit ended before it was killed"
     others = [fit(checkpoint=checkpoint)]
-    if "random_state" in options:  # the start is known, so a fit without any interruption can be compared
+    if "random_state" in options:  # the start is determined, so a fit without interruption can be compared
         others.append(fit())
     for other in others:
         for name in ("cluster_centers_", "objective_history_", "masses_"):
-            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+            np.testing.assert_array_equal(getattr(resumed, name), getattr(other, name))
 
 
 @pytest.fixture
-def stopped(tmp_path, monkeypatch, X):
-    """A checkpoint of a fit that stopped after some iterations."""
+def checkpoint_file(tmp_path, monkeypatch, X):
+    """Return the checkpoint of a fit that was interrupted after some iterations."""
     path = tmp_path / "fit.checkpoint"
     monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
     model = ECM(3, random_state=0, checkpoint=path)
@@ -102,13 +102,13 @@ def stopped(tmp_path, monkeypatch, X):
     return path
 
 
-def test_a_stopped_fit_goes_on_and_its_checkpoint_goes_away(stopped, X):
-    model = ECM(3, random_state=0, checkpoint=stopped).fit(X)
+def test_an_interrupted_fit_continues_and_removes_its_checkpoint(checkpoint_file, X):
+    model = ECM(3, random_state=0, checkpoint=checkpoint_file).fit(X)
     np.testing.assert_array_equal(model.masses_, ECM(3, random_state=0).fit(X).masses_)
-    assert not stopped.exists()
+    assert not checkpoint_file.exists()
 
 
-def test_a_checkpoint_stays_until_the_masses_are_where_they_belong(tmp_path, monkeypatch, X):
+def test_a_checkpoint_remains_until_the_masses_are_written(tmp_path, monkeypatch, X):
     def full_disk(*_):
         raise OSError("no space left")
 
@@ -123,21 +123,21 @@ def test_a_checkpoint_stays_until_the_masses_are_where_they_belong(tmp_path, mon
     assert not model.checkpoint.exists()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="limits on files are of Unix")
+@pytest.mark.skipif(sys.platform == "win32", reason="file size limits require Unix")
 @pytest.mark.parametrize("method", ["ECM", "NNEVCLUS"])
-def test_a_checkpoint_for_which_there_is_no_room_leaves_the_older_one(method, tmp_path, monkeypatch, X):
+def test_without_disk_space_the_previous_checkpoint_remains(method, tmp_path, monkeypatch, X):
     import resource
 
-    from evlearn.neural import NNEVCLUS
+    from evlearn.neural import NNEVCLUS, Solver
 
     monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
-    options = {"solver": "rmsprop", "init": "random", "max_iter": 9, "patience": 9}
+    options = {"solver": Solver("rmsprop", patience=9), "init": "random", "max_iter": 9}
     make = partial(cluster.ECM, tol=1e-9, init=X[:3]) if method == "ECM" else partial(NNEVCLUS, **options)
     path, rows = tmp_path / "state", X[:1000]
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def fill(event):
-        if event.estimator == method and event.done == 4:
+        if event.estimator == method and event.n_done == 4:
             resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
 
     with warnings.catch_warnings():
@@ -149,9 +149,9 @@ def test_a_checkpoint_for_which_there_is_no_room_leaves_the_older_one(method, tm
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         assert os.listdir(tmp_path) == ["state"]
-        found = make(3, random_state=0, checkpoint=path).fit(rows)
-    np.testing.assert_array_equal(found.masses_, expected.masses_)
-    np.testing.assert_array_equal(found.objective_history_, expected.objective_history_)
+        model = make(3, random_state=0, checkpoint=path).fit(rows)
+    np.testing.assert_array_equal(model.masses_, expected.masses_)
+    np.testing.assert_array_equal(model.objective_history_, expected.objective_history_)
     assert not os.listdir(tmp_path)
 
 
@@ -169,43 +169,43 @@ def test_a_checkpoint_for_which_there_is_no_room_leaves_the_older_one(method, tm
         ({"focal_sets": [(0,), {1, 2}]}, r"focal_sets was 'full' and is \[\[0\], \[1, 2\]\]"),
     ],
 )
-def test_a_checkpoint_of_another_fit_is_refused(stopped, X, options, message):
+def test_a_checkpoint_of_another_fit_is_refused(checkpoint_file, X, options, message):
     with pytest.raises(ValueError, match=f"belongs to another fit: {message}"):
-        ECM(**{"n_clusters": 3, "random_state": 0, "checkpoint": stopped, **options}).fit(X)
+        ECM(**{"n_clusters": 3, "random_state": 0, "checkpoint": checkpoint_file, **options}).fit(X)
 
 
-def test_a_checkpoint_of_other_data_or_weights_is_refused(stopped, X):
-    model = ECM(3, random_state=0, checkpoint=stopped)
+def test_a_checkpoint_of_other_data_or_weights_is_refused(checkpoint_file, X):
+    model = ECM(3, random_state=0, checkpoint=checkpoint_file)
     for data, name in ((X[:-1], "data"), (X + 1, "data"), (X[:, :2], "data"), (X.astype(np.float32), "data")):
         with pytest.raises(ValueError, match=f"belongs to another fit: {name}"):
             model.fit(data)
     with pytest.raises(ValueError, match="belongs to another fit: sample_weight"):
         model.fit(X, sample_weight=np.ones(len(X)))
     with pytest.raises(ValueError, match="belongs to another fit"):
-        CCM(3, random_state=0, checkpoint=stopped).fit(X)
+        CCM(3, random_state=0, checkpoint=checkpoint_file).fit(X)
 
 
-@pytest.mark.parametrize("where", [1, 30_000, 59_998])
-def test_a_checkpoint_of_data_that_differ_in_one_row_is_refused(stopped, X, where):
+@pytest.mark.parametrize("row", [1, 30_000, 59_998])
+def test_a_checkpoint_of_data_that_differ_in_one_row_is_refused(checkpoint_file, X, row):
     other = X.copy()
-    other[where, 1] += 1e-9
+    other[row, 1] += 1e-9
     with pytest.raises(ValueError, match="belongs to another fit: data was"):
-        ECM(3, random_state=0, checkpoint=stopped).fit(other)
+        ECM(3, random_state=0, checkpoint=checkpoint_file).fit(other)
 
 
-def test_a_checkpoint_of_the_same_rows_in_another_order_is_refused(stopped, X):
+def test_a_checkpoint_of_the_same_rows_in_another_order_is_refused(checkpoint_file, X):
     other = X.copy()
     other[[5, 6]] = other[[6, 5]]
     with pytest.raises(ValueError, match="belongs to another fit: data was"):
-        ECM(3, random_state=0, checkpoint=stopped).fit(other)
+        ECM(3, random_state=0, checkpoint=checkpoint_file).fit(other)
 
 
-def test_how_many_workers_there_are_makes_no_other_fit(stopped, X):
-    model = ECM(3, random_state=0, checkpoint=stopped, n_jobs=2, verbose=0).fit(np.asfortranarray(X))
+def test_a_checkpoint_does_not_depend_on_the_number_of_workers(checkpoint_file, X):
+    model = ECM(3, random_state=0, checkpoint=checkpoint_file, n_jobs=2, verbose=0).fit(np.asfortranarray(X))
     assert model.converged_
 
 
-def test_data_on_disk_are_known_by_all_their_rows_too(tmp_path, monkeypatch, X):
+def test_data_on_disk_are_identified_by_all_rows(tmp_path, monkeypatch, X):
     monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
     path = tmp_path / "fit.checkpoint"
 
@@ -225,8 +225,8 @@ def stop_after(n_calls):
     calls = []
 
     def stop(progress):
-        if progress.unit == "iteration" and progress.done:
-            calls.append(progress.done)
+        if progress.unit == "iteration" and progress.n_done:
+            calls.append(progress.n_done)
         if len(calls) > n_calls:
             raise RuntimeError("stopped")
 
@@ -242,7 +242,7 @@ def second(a):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         (first, second),
         (lambda a: a + 1, lambda a: a + 2),
@@ -259,18 +259,18 @@ def second(a):
         (np.array(["a", None], dtype=object), np.array(["b", None], dtype=object)),
     ],
 )
-def test_values_of_every_kind_are_told_apart(one, other):
-    assert json.dumps(_described(one)) == json.dumps(_described(copy.deepcopy(one)))
-    assert json.dumps(_described(one)) != json.dumps(_described(other))
+def test_values_of_every_kind_are_distinguished(first, second):
+    assert json.dumps(_to_json(first)) == json.dumps(_to_json(copy.deepcopy(first)))
+    assert json.dumps(_to_json(first)) != json.dumps(_to_json(second))
 
 
-def test_objects_are_described_without_their_place_in_memory():
-    assert "0x" not in _described(object())
-    assert _described(np.random.RandomState(0)) == "RandomState"
+def test_objects_are_described_without_their_memory_address():
+    assert "0x" not in _to_json(object())
+    assert _to_json(np.random.RandomState(0)) == "RandomState"
 
 
 def rewritten(path, change):
-    """The checkpoint with something changed, and the digest that belongs to it."""
+    """Return the checkpoint with changed values, and the digest of these."""
     with path.open("rb") as file:
         state = read_archive(file, ("|u1", "|b1", "<i8", "<f8"))
     header = json.loads(state.pop("header").tobytes())
@@ -287,7 +287,7 @@ def rewritten(path, change):
         (lambda s: s.update(more=np.ones(1)), "must not have 'more'"),
         (lambda s: s.update(scale=np.array(0.0)), "scale must hold finite numbers"),
         (lambda s: s.update(scale=np.ones(3)), "scale must be an array of 0 dimensions"),
-        (lambda s: s.update(centre=s["centre"][:2]), "centre must have shape"),
+        (lambda s: s.update(center=s["center"][:2]), "center must have shape"),
         (lambda s: s.update(starts=s["starts"][:, :2]), "starts must have shape"),
         (lambda s: s.update(starts=s["starts"][:0]), "starts must have shape"),
         (lambda s: s.update(starts=s["starts"] * np.nan), "starts must hold finite numbers"),
@@ -301,41 +301,41 @@ def rewritten(path, change):
             "converged must be an array of 0 dimensions",
         ),
         (lambda s: s.update(current_model_prototypes=np.ones((3, 2))), "prototypes must have shape"),
-        (lambda s: s.update(current_model_sets=s["current_model_sets"][::-1]), "in order"),
+        (lambda s: s.update(current_model_sets=s["current_model_sets"][::-1]), "not sorted sets"),
         (lambda s: s.update(current_model_sets=np.zeros((1, 2), dtype=bool)), "sets of 3 clusters"),
     ],
 )
-def test_a_checkpoint_whose_numbers_do_not_fit_together_is_refused(stopped, X, change, reason):
-    rewritten(stopped, change)
+def test_an_inconsistent_checkpoint_is_refused(checkpoint_file, X, change, reason):
+    rewritten(checkpoint_file, change)
     with pytest.raises(ValueError, match=f"^checkpoint fit.checkpoint is not a state.*{reason}.*delete this file"):
-        ECM(3, random_state=0, checkpoint=stopped).fit(X)
+        ECM(3, random_state=0, checkpoint=checkpoint_file).fit(X)
 
 
-def test_a_compressed_checkpoint_does_not_unfold(stopped, X):
-    with zipfile.ZipFile(stopped) as file:
+def test_a_compressed_checkpoint_is_not_decompressed(checkpoint_file, X):
+    with zipfile.ZipFile(checkpoint_file) as file:
         members = {name: file.read(name) for name in file.namelist()}
-    with zipfile.ZipFile(stopped, "w", zipfile.ZIP_DEFLATED) as file:
+    with zipfile.ZipFile(checkpoint_file, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in members.items():
             file.writestr(name, content + bytes(10_000_000))
     with pytest.raises(ValueError, match="compressed or encrypted"):
-        ECM(3, random_state=0, checkpoint=stopped).fit(X)
+        ECM(3, random_state=0, checkpoint=checkpoint_file).fit(X)
 
 
-def test_a_checkpoint_that_is_cut_off_or_foreign_or_damaged_is_refused(stopped, X):
-    model = ECM(3, random_state=0, checkpoint=stopped)
-    whole = stopped.read_bytes()
+def test_a_truncated_or_foreign_or_damaged_checkpoint_is_refused(checkpoint_file, X):
+    model = ECM(3, random_state=0, checkpoint=checkpoint_file)
+    whole = checkpoint_file.read_bytes()
     damaged = bytearray(whole)
     damaged[whole.index(b"starts") + 200] ^= 1
-    foreign = stopped.with_name("foreign.npz")
+    foreign = checkpoint_file.with_name("foreign.npz")
     np.savez(foreign, a=np.arange(3))
     texts = [whole[:-1], whole[: len(whole) // 2], b"", b"hello", foreign.read_bytes(), bytes(damaged)]
     for text in texts:
-        stopped.write_bytes(text)
+        checkpoint_file.write_bytes(text)
         with pytest.raises(ValueError, match="Choose another name for the checkpoint; or delete this file"):
             model.fit(X)
-        assert stopped.read_bytes() == text
+        assert checkpoint_file.read_bytes() == text
 
 
-def test_a_checkpoint_in_a_folder_that_is_not_there_is_an_error_at_once(tmp_path, X):
-    with pytest.raises(FileNotFoundError, match="make it first"):
+def test_a_checkpoint_in_a_missing_folder_is_an_immediate_error(tmp_path, X):
+    with pytest.raises(FileNotFoundError, match="create it first"):
         ECM(3, checkpoint=tmp_path / "nothing" / "fit").fit(X)

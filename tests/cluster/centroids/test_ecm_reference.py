@@ -1,4 +1,4 @@
-"""ECM and BPEC against the R package, from its own starts, and against published tables."""
+"""ECM and BPEC compared with the R package, from its starts, and with published tables."""
 
 import json
 
@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.common.papers import BPEC, ECM
 from evlearn import belief as bf
+from evlearn.cluster import AdaptiveMetric, FocalFamily
 from evlearn.datasets import load_butterfly
 
 pytestmark = pytest.mark.filterwarnings(
@@ -37,20 +38,22 @@ BPEC_CASES = [
 
 def read_table(reference_file, name):
     table = np.genfromtxt(reference_file(f"data/{name}.csv"), delimiter=",", names=True)
-    columns = [one for one in table.dtype.names if one != "y" and not np.isnan(table[one]).any()]  # names are text
+    columns = [
+        column for column in table.dtype.names if column != "y" and not np.isnan(table[column]).any()
+    ]  # names are text
     return np.column_stack([table[column] for column in columns]), table["y"] if "y" in table.dtype.names else None
 
 
 @pytest.fixture
 def case(reference_file, reference):
-    """A case of R: its data, its arrays, and the settings that both have."""
+    """Return a case of R: data, arrays, and the common settings."""
 
     def load(name):
         arrays = reference(name).arrays
         facts = json.loads(reference_file(f"{name}.json").read_text())
         F = arrays["F"].astype(int)
-        masses, focal_sets = bf.arrange(arrays["mass"], F, F.shape[1])
-        settings = {one: facts["parameters"][one] for one in ("alpha", "beta", "delta")}
+        masses, focal_sets = bf.reorder_masses(arrays["mass"], F, F.shape[1])
+        settings = {parameter: facts["parameters"][parameter] for parameter in ("alpha", "beta", "delta")}
         settings |= {"focal_sets": focal_sets, "tol": 0}
         X = read_table(reference_file, name.split("_")[1])[0]
         return X, arrays, masses, settings, facts["scalars"]["iterations"], facts["parameters"]
@@ -61,14 +64,14 @@ def case(reference_file, reference):
 @pytest.mark.parametrize("name", ECM_CASES)
 def test_the_same_start_gives_the_masses_the_prototypes_and_the_objectives_of_r(case, name):
     X, arrays, masses, settings, n_iter, _ = case(name)
-    # R returns masses that are one iteration older than its prototypes.
+    # The masses that R returns are one iteration older than its prototypes.
     model = ECM(len(arrays["g0"]), init=arrays["g0"], max_iter=n_iter - 1, **settings).fit(X)
     np.testing.assert_allclose(model.masses_, masses, rtol=0, atol=1e-12)
     np.testing.assert_allclose(model.objective_history_, arrays["J_trace"], rtol=1e-12)
     later = model.set_params(max_iter=n_iter).fit(X)
     np.testing.assert_allclose(later.cluster_centers_, arrays["g"], rtol=0, atol=1e-12)
     if "newx" in arrays:
-        predicted, _ = bf.arrange(arrays["mass_pred"], arrays["F"].astype(int), later.n_clusters)
+        predicted, _ = bf.reorder_masses(arrays["mass_pred"], arrays["F"].astype(int), later.n_clusters)
         np.testing.assert_allclose(later.predict_mass(arrays["newx"]).masses, predicted, rtol=0, atol=1e-12)
 
 
@@ -77,7 +80,7 @@ def test_labels_and_nonspecificity_are_those_of_r(case, reference, name):
     X, arrays, _, settings, n_iter, _ = case(name)
     model = ECM(len(arrays["g0"]), init=arrays["g0"], max_iter=n_iter - 1, **settings).fit(X)
     assert model.credal_partition_.nonspecificity() == pytest.approx(reference(name).scalars["N"], abs=1e-12)
-    # R draws among labels whose plausibilities differ by less than 1e-5.
+    # R selects randomly among labels whose plausibilities differ by less than 1e-5.
     plausibility = model.credal_partition_.to_possibilistic()
     chosen = np.take_along_axis(plausibility, arrays["y_pl_1b"].reshape(-1, 1) - 1, axis=1)[:, 0]
     np.testing.assert_allclose(chosen, plausibility.max(axis=1), rtol=1e-5)
@@ -87,7 +90,9 @@ def test_labels_and_nonspecificity_are_those_of_r(case, reference, name):
 def test_the_same_peaks_give_the_masses_the_metrics_and_the_objectives_of_r(case, name):
     X, arrays, masses, settings, n_iter, r_settings = case(name)
     metric = "adaptive" if r_settings["distance"] else "euclidean"
-    model = BPEC(init=arrays["g"], metric=metric, reg_covar=0, max_iter=n_iter, **settings).fit(X)
+    model = BPEC(
+        init=arrays["g"], metric=AdaptiveMetric(0) if metric == "adaptive" else metric, max_iter=n_iter, **settings
+    ).fit(X)
     np.testing.assert_allclose(model.masses_, masses, rtol=0, atol=1e-12)
     np.testing.assert_allclose(model.objective_history_, arrays["J_trace"], rtol=1e-12)
     np.testing.assert_allclose(model.cluster_centers_, arrays["g"], rtol=1e-14, atol=1e-14)
@@ -98,7 +103,8 @@ def test_the_same_peaks_give_the_masses_the_metrics_and_the_objectives_of_r(case
 
 
 def test_butterfly_example_of_the_bootclus_paper():
-    # Its eleven samples are those without the outlier; it prints masses on the left wing, the right wing and both.
+    # Its 11 samples are those without the outlier; its table contains masses on the left wing, the right wing and
+    # both.
     model = ECM(2, delta=100, tol=1e-10, random_state=0).fit(load_butterfly().data[:11])
     partition = model.credal_partition_
     if model.labels_[0] == 0:
@@ -108,10 +114,10 @@ def test_butterfly_example_of_the_bootclus_paper():
     assert model.objective_ == pytest.approx(17.8024, abs=5e-5)
 
 
-def counted(y, masses):
-    """A row for each class: how many of its samples have their largest mass on each set."""
+def count_by_class(y, masses):
+    """Return the number of samples of each class (row) with their largest mass on each set."""
     largest = masses.argmax(axis=1)
-    return np.array([np.bincount(largest[y == one], minlength=masses.shape[1]) for one in np.unique(y)])
+    return np.array([np.bincount(largest[y == label], minlength=masses.shape[1]) for label in np.unique(y)])
 
 
 def published(reference_file, name):
@@ -119,29 +125,31 @@ def published(reference_file, name):
     return np.genfromtxt(path, delimiter=",", skip_header=1)[:, 1:].astype(int)
 
 
-def test_iris_table_of_the_bootclus_paper_up_to_one_object(reference_file):
+def test_iris_table_of_the_bootclus_paper_up_to_one_sample(reference_file):
     X, y = read_table(reference_file, "iris")
-    start = np.array([X[y == one].mean(axis=0) for one in (1, 2, 3)])  # so that clusters have the order of classes
+    start = np.array([X[y == label].mean(axis=0) for label in (1, 2, 3)])  # clusters in the order of the classes
     model = ECM(3, focal_sets=[(0,), (1,), (2,), (1, 2)], delta=100, init=start, tol=1e-9).fit(X)
     assert model.objective_ == pytest.approx(48.2808, abs=5e-5)
-    counts = counted(y, model.masses_)
+    counts = count_by_class(y, model.masses_)
     assert (counts[:, 0] == 0).all()
-    moved = counts[:, 1:] - published(reference_file, "bootclus_table07")
-    np.testing.assert_array_equal(moved, [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, -1]])
+    differences = counts[:, 1:] - published(reference_file, "bootclus_table07")
+    np.testing.assert_array_equal(differences, [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, -1]])
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_diabetes_table_of_the_bootclus_paper(reference_file, seed):
     X, y = read_table(reference_file, "diabetes_mclust")
     X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
-    model = ECM(3, focal_sets="neighbor_pairs", include_omega=False, delta=100, random_state=seed).fit(X)
+    model = ECM(
+        3, focal_sets=FocalFamily("neighbor_pairs", include_omega=False), delta=100, random_state=seed
+    ).fit(X)
     assert model.objective_ == pytest.approx(57.3527, abs=0.0005)
-    # Clusters are named after the class that most of their samples belong to.
-    order = [np.bincount(model.labels_[y == one], minlength=3).argmax() for one in (2, 3)]
+    # Clusters are identified with the class of most of their samples.
+    order = [np.bincount(model.labels_[y == label], minlength=3).argmax() for label in (2, 3)]
     order = [({0, 1, 2} - set(order)).pop(), *order]
     partition = model.credal_partition_.permute_clusters(order)
-    assert [tuple(one) for one in partition.focal_sets] == [(), (0,), (1,), (2,), (0, 1)]
-    counts = counted(y, partition.masses)
+    assert [tuple(focal_set) for focal_set in partition.focal_sets] == [(), (0,), (1,), (2,), (0, 1)]
+    counts = count_by_class(y, partition.masses)
     assert (counts[:, 0] == 0).all()
     np.testing.assert_array_equal(counts[:, 1:], published(reference_file, "bootclus_table11"))
 
@@ -150,21 +158,21 @@ def test_diabetes_table_of_the_bootclus_paper(reference_file, seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_published_agreement_with_the_classes(reference_file, name, index, seed):
     X, y = read_table(reference_file, name)
-    model = ECM(3, focal_sets="pairs", include_omega=False, delta=5, random_state=seed)
+    model = ECM(3, focal_sets=FocalFamily("pairs", include_omega=False), delta=5, random_state=seed)
     labels = model.fit_predict(StandardScaler().fit_transform(X))
-    # Of the seeds, one is as plausible in two clusters: 0.730 or 0.741.
+    # With one of the seeds, a sample is equally plausible in 2 clusters: 0.730 or 0.741.
     assert adjusted_rand_score(y, labels) == pytest.approx(index, abs=0.0115)
 
 
-def test_nonspecificity_is_least_with_the_right_number_of_clusters(reference_file):
+def test_nonspecificity_is_smallest_with_the_right_number_of_clusters(reference_file):
     X, _ = read_table(reference_file, "fourclass")
-    found = [
+    values = [
         ECM(c, alpha=2, delta=20**0.5, n_init=5, max_iter=2000, random_state=0)
         .fit(X)
         .credal_partition_.nonspecificity()
         for c in range(2, 7)
     ]
-    assert np.argmin(found) == 4 - 2
-    np.testing.assert_allclose(found[:3], [0.2475, 0.2358, 0.2285], rtol=0, atol=0.001)
-    # With too many clusters there are several minima of nearly the same objective.
-    np.testing.assert_allclose(found[3:], [0.2626, 0.3092], rtol=0, atol=0.02)
+    assert np.argmin(values) == 4 - 2
+    np.testing.assert_allclose(values[:3], [0.2475, 0.2358, 0.2285], rtol=0, atol=0.001)
+    # With too many clusters there are several minima with nearly the same objective.
+    np.testing.assert_allclose(values[3:], [0.2626, 0.3092], rtol=0, atol=0.02)

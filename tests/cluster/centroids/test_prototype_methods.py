@@ -1,4 +1,4 @@
-"""What ECM, CCM and BPEC promise alike: how they take data, how they compute, and what they leave behind."""
+"""Common properties of ECM, CCM and BPEC: kinds of data, parallel computation, and results."""
 
 import inspect
 import pickle
@@ -46,12 +46,12 @@ ecm_distances = pytest.mark.parametrize("method", ["ECM", "ECM adaptive", "BPEC"
 
 
 def make(method, n_clusters=3, **settings):
-    kind, own = METHODS[method]
-    return kind(n_clusters, **({"random_state": 0} | own | settings))
+    kind, method_settings = METHODS[method]
+    return kind(n_clusters, **({"random_state": 0} | method_settings | settings))
 
 
 def three_blobs(n_samples=300, seed=0, n_features=3):
-    """Three clusters of different shapes, one in the middle, and not in order."""
+    """Return 3 clusters of different shapes in random order, one of them between the others."""
     random = np.random.default_rng(seed)
     y = random.integers(3, size=n_samples)
     places = np.array([[0.0, 0, 0], [6, 2, 0], [1, 6, 3]])[:, :n_features]
@@ -73,7 +73,7 @@ def assert_valid(masses, atol=1e-10):
 # scikit-learn
 
 
-@cut_off  # five samples in three clusters of any shape
+@cut_off  # 5 samples in 3 clusters of any shape
 @parametrize_with_checks(
     [ECM(), ECM(metric="adaptive"), CCM(), BPEC()], expected_failed_checks=checks_of_classifiers
 )
@@ -93,7 +93,7 @@ def test_it_works_in_a_pipeline(blobs, method):
 
 @pytest.mark.parametrize("focal_sets", ["full", "pairs", "simple", "neighbor_pairs"])
 @all_methods
-def test_it_finds_the_clusters_and_publishes_its_result(blobs, method, focal_sets):
+def test_a_fit_finds_the_clusters_and_sets_its_attributes(blobs, method, focal_sets):
     X, y = blobs
     model = make(method, focal_sets=focal_sets).fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.85
@@ -128,8 +128,8 @@ def test_features_are_the_distances_to_the_prototypes(blobs, method):
     metrics = getattr(model, "metrics_", [np.eye(3)] * 3)
     expected = np.column_stack(
         [
-            cdist(frame, [one], "mahalanobis", VI=metric)
-            for one, metric in zip(model.cluster_centers_, metrics, strict=True)
+            cdist(frame, [center], "mahalanobis", VI=metric)
+            for center, metric in zip(model.cluster_centers_, metrics, strict=True)
         ]
     )
     np.testing.assert_allclose(model.transform(frame), expected, rtol=1e-9, atol=1e-12)
@@ -138,31 +138,31 @@ def test_features_are_the_distances_to_the_prototypes(blobs, method):
     single = model.transform(frame.astype(np.float32))
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, expected, rtol=1e-4, atol=1e-5)
-    named = model.set_output(transform="pandas").transform(frame)
-    assert named.index.equals(frame.index)
+    features = model.set_output(transform="pandas").transform(frame)
+    assert features.index.equals(frame.index)
     word = type(model).__name__.lower()
-    assert list(named) == model.get_feature_names_out().tolist() == [f"{word}{k}" for k in range(3)]
+    assert list(features) == model.get_feature_names_out().tolist() == [f"{word}{k}" for k in range(3)]
 
 
-def test_features_of_sparse_samples_and_of_samples_with_gaps(blobs):
+def test_features_of_sparse_samples_and_of_samples_with_missing_values(blobs):
     X = np.array(blobs[0])
     X[np.abs(X) < 0.5] = 0
     model = make("ECM").fit(csr_matrix(X))
     np.testing.assert_allclose(model.transform(csr_matrix(X)), cdist(X, model.cluster_centers_), atol=1e-6)
-    holes = np.array(X)
-    holes[::3, 1] = np.nan
-    model = make("ECM").fit(holes)
-    features = model.transform(holes)
-    complete = ~np.isnan(holes).any(axis=1)
+    X_missing = np.array(X)
+    X_missing[::3, 1] = np.nan
+    model = make("ECM").fit(X_missing)
+    features = model.transform(X_missing)
+    complete = ~np.isnan(X_missing).any(axis=1)
     np.testing.assert_allclose(features[complete], cdist(X[complete], model.cluster_centers_))
-    # What is missing can only add to a distance, and it does not matter where a sample stands.
-    known = cdist(holes[~complete][:, [0, 2]], model.cluster_centers_[:, [0, 2]])
-    assert (features[~complete] > known).all()
-    np.testing.assert_allclose(model.transform(holes[::-1])[::-1], features)
+    # Missing values can only increase a distance, regardless of the position of the sample in the data.
+    observed_distances = cdist(X_missing[~complete][:, [0, 2]], model.cluster_centers_[:, [0, 2]])
+    assert (features[~complete] > observed_distances).all()
+    np.testing.assert_allclose(model.transform(X_missing[::-1])[::-1], features)
 
 
 @all_methods
-def test_prediction_of_training_objects_is_the_fit(blobs, method):
+def test_prediction_of_training_samples_is_the_fit(blobs, method):
     X = np.vstack([blobs[0], blobs[0][:5], [[100, 100, 100]]])
     model = make(method).fit(X)
     np.testing.assert_array_equal(model.predict_mass(X).masses, model.masses_)
@@ -178,20 +178,20 @@ def test_prediction_of_training_objects_is_the_fit(blobs, method):
 
 
 @all_methods
-def test_new_objects_are_judged_sensibly(method):
-    own = {"n_neighbors": 4} if "BPEC" in method else {}
-    model = make(method, 2, delta=5, **own).fit(load_butterfly().data[:11])
+def test_masses_of_new_samples_are_plausible(method):
+    settings = {"n_neighbors": 4} if "BPEC" in method else {}
+    model = make(method, 2, delta=5, **settings).fit(load_butterfly().data[:11])
     new = model.predict_mass([[-3.5, 0.1], [0, 0], [3.5, -0.1], [40, 40]])
     rough = new.to_rough()
     assert rough[0].sum() == rough[2].sum() == 1
     assert (rough[0] != rough[2]).all()
-    assert rough[1].all() or method == "CCM"  # which needs samples near to both prototypes
+    assert rough[1].all() or method == "CCM"  # CCM requires samples close to both prototypes
     assert new.to_fuzzy()[1] == pytest.approx([0.5, 0.5], abs=0.02)
     assert new.outliers().tolist() == [False, False, False, True]
 
 
 @all_methods
-def test_a_fit_forgets_the_one_before(blobs, method):
+def test_a_fit_does_not_depend_on_an_earlier_fit(blobs, method):
     X = blobs[0]
     fresh = make(method).fit(X)
     model = make(method, 2, focal_sets="neighbor_pairs", delta=3)
@@ -207,16 +207,16 @@ def test_a_fit_forgets_the_one_before(blobs, method):
 
 
 @all_methods
-def test_copies_are_as_good_as_the_original(blobs, method):
+def test_copies_predict_like_the_original(blobs, method):
     X = blobs[0]
     model = make(method).fit(X)
     thawed = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(thawed.masses_, model.masses_)
     np.testing.assert_array_equal(thawed.predict_mass(X[:9]).masses, model.predict_mass(X[:9]).masses)
-    again = clone(model)
+    copy_of_model = clone(model)
     with pytest.raises(NotFittedError):
-        again.predict(X)
-    np.testing.assert_array_equal(again.fit(X).masses_, model.masses_)
+        copy_of_model.predict(X)
+    np.testing.assert_array_equal(copy_of_model.fit(X).masses_, model.masses_)
 
 
 # Threads and processes
@@ -224,7 +224,7 @@ def test_copies_are_as_good_as_the_original(blobs, method):
 
 @pytest.mark.slow
 @all_methods
-def test_one_result_whatever_the_threads_and_processes(method):
+def test_the_result_does_not_depend_on_threads_and_processes(method):
     X, _ = three_blobs(50_000, n_features=2)  # four tasks
     settings = {"focal_sets": "neighbor_pairs", "tol": 1e-3} | ({"n_neighbors": 10} if "BPEC" in method else {})
     first = make(method, n_jobs=1, **settings).fit(X)
@@ -238,7 +238,7 @@ def test_one_result_whatever_the_threads_and_processes(method):
     np.testing.assert_array_equal(threads.predict_mass(X).masses, first.masses_)
 
 
-# While it runs
+# Progress and interruptions
 
 
 @all_methods
@@ -263,7 +263,7 @@ def test_too_few_iterations_are_reported(blobs, method):
 
 
 def interrupt_at(monkeypatch, number):
-    """Let the user lose patience in the pass over the data of that number, whatever start it belongs to."""
+    """Simulate Ctrl-C in the pass over the data with this number, counted over all starts."""
     calls = iter(range(1, 10_000))
     plain = Alternation.collect
 
@@ -277,7 +277,7 @@ def interrupt_at(monkeypatch, number):
 
 @pytest.mark.filterwarnings("ignore:the objective still changed")
 @pytest.mark.parametrize("method", ["ECM", "ECM adaptive", "CCM", "BPEC"])
-def test_an_interrupted_fit_is_the_fit_with_as_many_iterations_as_had_ended(blobs, method, monkeypatch):
+def test_an_interrupted_fit_has_the_result_of_its_complete_iterations(blobs, method, monkeypatch):
     X = blobs[0]
     short = make(method, max_iter=2).fit(X)
     interrupt_at(monkeypatch, 4)
@@ -291,17 +291,17 @@ def test_an_interrupted_fit_is_the_fit_with_as_many_iterations_as_had_ended(blob
 
 
 @means
-@pytest.mark.parametrize("more", [1, 2])
-def test_an_interrupt_ends_all_starts_and_keeps_the_best(blobs, method, more, monkeypatch):
+@pytest.mark.parametrize("n_passes", [1, 2])
+def test_an_interrupt_ends_all_starts_and_keeps_the_best(blobs, method, n_passes, monkeypatch):
     first = make(method).fit(blobs[0])
-    interrupt_at(monkeypatch, first.n_iter_ + 1 + more)
+    interrupt_at(monkeypatch, first.n_iter_ + 1 + n_passes)
     with pytest.warns(ConvergenceWarning, match=f"interrupted after {first.n_iter_} iterations"):
         model = make(method, n_init=100).fit(blobs[0])
     np.testing.assert_array_equal(model.objective_history_, first.objective_history_)
 
 
 @all_methods
-def test_an_interrupt_before_anything_is_known_is_passed_on(blobs, method, monkeypatch):
+def test_an_interrupt_before_the_first_result_is_passed_on(blobs, method, monkeypatch):
     interrupt_at(monkeypatch, 1)
     with pytest.raises(KeyboardInterrupt):
         make(method).fit(blobs[0])
@@ -317,7 +317,7 @@ def test_an_interrupt_before_the_pairs_keeps_the_simple_fit(blobs, method, monke
     assert model.objective_ == simple.objective_
 
 
-def test_an_interrupt_in_the_choice_of_pairs_keeps_the_simple_fit(blobs, monkeypatch):
+def test_an_interrupt_in_the_selection_of_pairs_keeps_the_simple_fit(blobs, monkeypatch):
     def impatient(*_):
         raise KeyboardInterrupt
 
@@ -379,11 +379,11 @@ def test_any_kind_of_array_gives_the_same_result(blobs, method, tmp_path):
         assert model.masses_.dtype == (np.float32 if kind == "single" else np.float64)
         if kind in ("pandas", "polars"):
             assert model.feature_names_in_.tolist() == ["a", "b", "c"]
-    np.testing.assert_array_equal(X, np.round(blobs[0] * 8))  # nobody wrote to the data
+    np.testing.assert_array_equal(X, np.round(blobs[0] * 8))  # the data were not changed
 
 
 @all_methods
-def test_rows_of_a_frame_keep_their_names(blobs, method):
+def test_masses_have_the_row_names_of_the_frame(blobs, method):
     names = [f"row {k}" for k in range(300)]
     model = make(method).fit(pd.DataFrame(blobs[0], index=names))
     assert list(model.credal_partition_.sample_names) == names
@@ -391,10 +391,10 @@ def test_rows_of_a_frame_keep_their_names(blobs, method):
     assert make(method).fit(pd.DataFrame(blobs[0])).credal_partition_.sample_names is None
 
 
-def test_named_rows_do_not_mind_that_masses_go_to_parquet_files(blobs, tmp_path):
+def test_masses_of_named_rows_can_be_stored_in_parquet_files(blobs, tmp_path):
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame(blobs[0], index=[f"row {k}" for k in range(300)])
-    model = make("ECM", masses_file=tmp_path / "masses.parquet").fit(frame)
+    model = make("ECM", store_masses=tmp_path / "masses.parquet").fit(frame)
     assert model.converged_
     assert not hasattr(model, "credal_partition_")
     assert len(pd.read_parquet(tmp_path / "masses.parquet")) == 300
@@ -405,81 +405,81 @@ def test_a_masses_file_that_cannot_be_written_is_refused_before_the_fit(blobs, t
     (tmp_path / "old.parquet").mkdir()
     (tmp_path / "old.npy").mkdir()
     for path, error, message in (
-        (tmp_path / "nowhere" / "masses.npy", FileNotFoundError, "masses_file: the folder of .* does not exist"),
-        (tmp_path / "nowhere" / "m.parquet", FileNotFoundError, "masses_file: the folder of .* does not exist"),
-        (tmp_path / "old.parquet", FileExistsError, "masses_file: .*old.parquet exists already"),
-        (tmp_path / "old.npy", FileExistsError, "masses_file: .*old.npy exists already"),
+        (tmp_path / "nowhere" / "masses.npy", FileNotFoundError, "store_masses: the folder of .* does not exist"),
+        (tmp_path / "nowhere" / "m.parquet", FileNotFoundError, "store_masses: the folder of .* does not exist"),
+        (tmp_path / "old.parquet", FileExistsError, "store_masses: .*old.parquet exists already"),
+        (tmp_path / "old.npy", FileExistsError, "store_masses: .*old.npy exists already"),
     ):
         with pytest.raises(error, match=message):
-            make(method, masses_file=path, verbose=1).fit(blobs[0])
+            make(method, store_masses=path, verbose=1).fit(blobs[0])
     assert capsys.readouterr().out == ""  # of iterations
 
 
 @all_methods
-def test_a_fit_need_not_keep_masses(blobs, method):
+def test_masses_are_not_stored_without_store_masses(blobs, method):
     X = blobs[0]
-    kept, model = make(method).fit(X), make(method, store_masses=False).fit(X)
+    stored, model = make(method).fit(X), make(method, store_masses=False).fit(X)
     for name in ("masses_", "labels_", "credal_partition_"):
-        with pytest.raises(AttributeError, match=f"there is no {name}: store_masses is False. Ask predict"):
+        with pytest.raises(AttributeError, match=f"there is no {name}: store_masses is False. Use predict"):
             getattr(model, name)
-    np.testing.assert_array_equal(model.cluster_centers_, kept.cluster_centers_)
-    np.testing.assert_array_equal(model.predict_mass(X).masses, kept.masses_)
-    np.testing.assert_array_equal(model.fit_predict(X), kept.labels_)
-    assert len(pickle.dumps(model)) < len(pickle.dumps(kept)) - kept.masses_.nbytes
+    np.testing.assert_array_equal(model.cluster_centers_, stored.cluster_centers_)
+    np.testing.assert_array_equal(model.predict_mass(X).masses, stored.masses_)
+    np.testing.assert_array_equal(model.fit_predict(X), stored.labels_)
+    assert len(pickle.dumps(model)) < len(pickle.dumps(stored)) - stored.masses_.nbytes
     assert len(model.set_params(store_masses=True).fit(X).masses_) == len(X)
 
 
-def test_labels_of_a_fit_that_keeps_none_are_predicted(blobs, tmp_path):
+def test_labels_that_are_not_stored_are_predicted(blobs, tmp_path):
     X = blobs[0]
     pl.DataFrame(X).write_parquet(tmp_path / "x.parquet")
     labels = make("ECM").fit_predict(X)
     np.testing.assert_array_equal(make("ECM").fit_predict(tmp_path / "x.parquet"), labels)
-    np.testing.assert_array_equal(make("ECM", masses_file=tmp_path / "m.parquet").fit_predict(X), labels)
+    np.testing.assert_array_equal(make("ECM", store_masses=tmp_path / "m.parquet").fit_predict(X), labels)
     weighted = make("ECM", store_masses=False).fit_predict(X, sample_weight=np.arange(len(X)))
     np.testing.assert_array_equal(weighted, make("ECM").fit(X, sample_weight=np.arange(len(X))).labels_)
 
 
 @all_methods
-def test_masses_cannot_go_to_a_file_and_nowhere(blobs, tmp_path, method):
-    with pytest.raises(ValueError, match=r"give masses_file='.*m\.npy' or store_masses=False, not both"):
-        make(method, masses_file=tmp_path / "m.npy", store_masses=False).fit(blobs[0])
-    with pytest.raises(ValueError, match="store_masses must be True or False, got 'no'"):
+def test_the_destination_of_masses_is_checked(blobs, method):
+    with pytest.raises(ValueError, match=r"store_masses must be None or a path .* got 'no'"):
         make(method, store_masses="no").fit(blobs[0])
+    with pytest.raises(ValueError, match="store_masses must be True, False or the name of a file, got 3"):
+        make(method, store_masses=3).fit(blobs[0])
 
 
-@pytest.mark.parametrize("own", [{"focal_sets": "full"}, {"focal_sets": "auto"}, {"n_clusters": 1}])
-def test_masses_without_room_in_memory_are_refused_before_the_fit(blobs, tmp_path, monkeypatch, capsys, own):
+@pytest.mark.parametrize("settings", [{"focal_sets": "full"}, {"focal_sets": "auto"}, {"n_clusters": 1}])
+def test_masses_that_exceed_memory_are_refused_before_the_fit(blobs, tmp_path, monkeypatch, capsys, settings):
     X = blobs[0]
-    n_sets = len(ECM(random_state=0).set_params(**own).fit(X).focal_sets_)
+    n_sets = len(ECM(random_state=0).set_params(**settings).fit(X).focal_sets_)
     n_bytes = 8 * n_sets * len(X)
     monkeypatch.setattr("evlearn.cluster.focal_families.available_memory", lambda: n_bytes - 1)
-    model = ECM(random_state=0, verbose=1).set_params(**own)
+    model = ECM(random_state=0, verbose=1).set_params(**settings)
     expected = rf"300 samples x {n_sets} focal sets \(.*take {n_bytes:,} bytes, and {n_bytes - 1:,} are available"
     with pytest.raises(
-        ValueError, match=expected + r"\. Give store_masses=False, masses_file='.*', or focal_sets='auto'"
+        ValueError, match=expected + r"\. Use store_masses=False, store_masses='.*', or focal_sets='auto'"
     ):
         model.fit(X)
     assert capsys.readouterr().out == ""  # of iterations
     assert model.set_params(verbose=0, store_masses=False).fit(X).n_iter_
-    assert model.set_params(store_masses=True).partial_fit(X).n_samples_seen_  # which keeps none
-    assert model.set_params(masses_file=tmp_path / "m.npy").fit(X).masses_.shape == (300, n_sets)
+    assert model.set_params(store_masses=True).partial_fit(X).n_samples_seen_  # which stores none
+    assert model.set_params(store_masses=tmp_path / "m.npy").fit(X).masses_.shape == (300, n_sets)
     monkeypatch.setattr("evlearn.cluster.focal_families.available_memory", lambda: n_bytes)
-    assert model.set_params(masses_file=None).fit(X).masses_.shape == (300, n_sets)
+    assert model.set_params(store_masses=True).fit(X).masses_.shape == (300, n_sets)
 
 
 def test_a_million_samples_in_all_sets_of_twelve_clusters_are_refused_at_once(monkeypatch):
     X = np.zeros((1_000_000, 2), dtype=np.float32)
-    monkeypatch.setattr("evlearn.cluster.centroids.fit.first_state", None)  # nothing is begun
+    monkeypatch.setattr("evlearn.cluster.centroids.fit.first_state", None)  # the fit must not start
     with pytest.raises(ValueError, match=r"1,000,000 samples x 4,096 focal sets .* take 16,384,000,000 bytes"):
         ECM(12, focal_sets="full").fit(X)
 
 
 @pytest.mark.parametrize("method", ["ECM", "ECM adaptive", "CCM", "BPEC"])
-def test_single_precision_agrees_on_all_objects_that_are_not_torn(method):
+def test_single_precision_agrees_on_all_samples_that_are_not_torn(method):
     X, _ = three_blobs(20_000)
-    own = {"n_neighbors": 10} if method == "BPEC" else {}
-    double = make(method, **own).fit(X)
-    single = make(method, **own).fit(X.astype(np.float32))
+    settings = {"n_neighbors": 10} if method == "BPEC" else {}
+    double = make(method, **settings).fit(X)
+    single = make(method, **settings).fit(X.astype(np.float32))
     assert single.masses_.dtype == np.float32
     assert_valid(single.masses_, atol=1e-5)
     torn = double.credal_partition_.to_rough("max_mass").sum(axis=1) > 1
@@ -487,23 +487,23 @@ def test_single_precision_agrees_on_all_objects_that_are_not_torn(method):
     assert single.objective_ == pytest.approx(double.objective_, rel=1e-5)
 
 
-# Numbers of any place and size
+# Locations and units of the data
 
 
 @cut_off
 @all_methods
-def test_a_place_far_from_the_origin_is_as_good_as_any(blobs, method):
+def test_data_far_from_the_origin_have_the_same_result(blobs, method):
     X = blobs[0]
     plain = make(method).fit(X)
-    far = make(method).fit(X + 1e6 * X.std(axis=0))
-    np.testing.assert_allclose(far.masses_, plain.masses_, rtol=0, atol=1e-6)
-    assert far.delta_ == pytest.approx(plain.delta_, rel=1e-8)
+    shifted = make(method).fit(X + 1e6 * X.std(axis=0))
+    np.testing.assert_allclose(shifted.masses_, plain.masses_, rtol=0, atol=1e-6)
+    assert shifted.delta_ == pytest.approx(plain.delta_, rel=1e-8)
 
 
 @pytest.mark.parametrize("factor", [1e-100, 1e100])
 @pytest.mark.parametrize("delta", ["auto", 4.0])
 @all_methods
-def test_extreme_units_are_as_good_as_any(blobs, method, delta, factor):
+def test_extreme_units_have_the_same_result(blobs, method, delta, factor):
     X = blobs[0]
     plain = make(method, delta=delta).fit(X)
     scaled = make(method, delta=delta if delta == "auto" else factor * delta).fit(factor * X)
@@ -514,7 +514,7 @@ def test_extreme_units_are_as_good_as_any(blobs, method, delta, factor):
 
 @pytest.mark.parametrize("factor", [1e-200, 1e200, 1e307])
 @all_methods
-def test_units_whose_squares_are_no_numbers_are_refused(blobs, method, factor):
+def test_units_whose_squares_overflow_are_refused(blobs, method, factor):
     with pytest.raises(ValueError, match=r"X has values .* square"):
         make(method).fit(factor * blobs[0])
 
@@ -522,16 +522,16 @@ def test_units_whose_squares_are_no_numbers_are_refused(blobs, method, factor):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("metric", ["euclidean", "adaptive"])
 @pytest.mark.parametrize("place", [0, 1000])
-def test_objects_on_prototypes_and_barycentres_give_them_all_their_mass(metric, place, dtype):
-    # BPEC leaves prototypes where they are: the third is the barycentre of the other two, and of all three.
+def test_samples_on_prototypes_and_barycenters_have_all_mass_on_their_sets(metric, place, dtype):
+    # Prototypes of BPEC are fixed: the third is the barycenter of the other 2, and of all 3.
     prototypes = place + np.array([[-1.0, 0], [1, 0], [0, 0]])
-    on_prototype, on_barycentre, on_both = [-1, 0], [0.5, 0], [0, 0]
-    X = place + np.array([on_prototype, on_barycentre, on_both, [0, 2], [1, -1], [-2, 1], [2, 1], [0, -2]])
+    on_prototype, on_barycenter, on_both = [-1, 0], [0.5, 0], [0, 0]
+    X = place + np.array([on_prototype, on_barycenter, on_both, [0, 2], [1, -1], [-2, 1], [2, 1], [0, -2]])
     model = papers.BPEC(init=prototypes, metric=metric, delta=2).fit(X.astype(dtype))
     expected = np.zeros((3, 8))
     for row, sets in enumerate([[(0,)], [(1, 2)], [(2,), (0, 1), (0, 1, 2)]]):
-        for one in sets:
-            expected[row, list(model.focal_sets_).index(one)] = 1 / len(sets)
+        for focal_set in sets:
+            expected[row, list(model.focal_sets_).index(focal_set)] = 1 / len(sets)
     np.testing.assert_allclose(model.masses_[:3], expected, rtol=0, atol=1e-7 if dtype == np.float32 else 1e-14)
     assert (model.masses_[3:].max(axis=1) < 1).all()
 
@@ -555,7 +555,7 @@ def test_objects_on_prototypes_and_barycentres_give_them_all_their_mass(metric, 
     ],
     ids=[
         "one place",
-        "one cluster in one place",
+        "a cluster in a single point",
         "two places",
         "a constant column",
         "a column of another size",
@@ -563,11 +563,11 @@ def test_objects_on_prototypes_and_barycentres_give_them_all_their_mass(metric, 
         "all alone",
         "one cluster",
         "far out",
-        "nearly one place",
+        "nearly a single point",
         "more features than samples",
     ],
 )
-def test_awkward_data_give_valid_masses(X, n_clusters, method):
+def test_degenerate_data_give_valid_masses(X, n_clusters, method):
     for dtype in (np.float64, np.float32):
         model = make(method, n_clusters).fit(X.astype(dtype))
         assert_valid(model.masses_, atol=1e-10 if dtype == np.float64 else 1e-5)
@@ -585,17 +585,17 @@ def test_awkward_data_give_valid_masses(X, n_clusters, method):
     st.sampled_from(list(METHODS)),
     st.sampled_from([1.1, 1.5, 2.0, 3.0]),
 )
-def test_with_any_ties_and_duplicates_masses_are_valid_and_identical_objects_have_the_same(X, c, method, beta):
+def test_with_ties_and_duplicates_identical_samples_have_the_same_valid_masses(X, c, method, beta):
     model = make(method, min(c, len(X)), beta=beta, max_iter=30).fit(X)
     assert_valid(model.masses_)
     _, group = np.unique(X, axis=0, return_inverse=True)
-    first = np.array([np.flatnonzero(group.ravel() == one)[0] for one in group.ravel()])
+    first = np.array([np.flatnonzero(group.ravel() == index)[0] for index in group.ravel()])
     close = 1e-12 if model._model.__class__.__name__ == "AdaptiveModel" else 0
     np.testing.assert_allclose(model.masses_, model.masses_[first], rtol=0, atol=close)
 
 
 @means
-def test_one_object_is_a_cluster(method):
+def test_a_single_sample_is_a_cluster(method):
     model = make(method, 1).fit([[3.0, 4.0]])
     np.testing.assert_allclose(model.masses_, [[0, 1]], rtol=0, atol=1e-100)
     np.testing.assert_array_equal(model.cluster_centers_, [[3, 4]])
@@ -603,7 +603,7 @@ def test_one_object_is_a_cluster(method):
 
 
 @means
-def test_as_many_clusters_as_objects_leave_everyone_alone(method):
+def test_with_as_many_clusters_as_samples_each_sample_is_a_cluster(method):
     X = np.random.default_rng(0).standard_normal((6, 2))
     model = make(method, 6, focal_sets="simple").fit(X)
     assert sorted(model.labels_) == list(range(6))
@@ -611,7 +611,7 @@ def test_as_many_clusters_as_objects_leave_everyone_alone(method):
 
 
 @all_methods
-def test_without_a_finite_distance_to_the_empty_set_nobody_is_an_outlier(method):
+def test_with_an_infinite_delta_no_sample_is_an_outlier(method):
     model = make(method, 2, delta=np.inf).fit(load_butterfly().data)
     assert (model.masses_[:, 0] == 0).all()
     assert np.isfinite(model.objective_)
@@ -620,7 +620,7 @@ def test_without_a_finite_distance_to_the_empty_set_nobody_is_an_outlier(method)
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @all_methods
-def test_with_hardly_any_distance_to_the_empty_set_everybody_is_an_outlier(blobs, method, dtype):
+def test_with_a_tiny_delta_all_samples_are_outliers(blobs, method, dtype):
     X = blobs[0].astype(dtype)
     model = make(method, delta=1e-200, focal_sets="simple").fit(X)
     assert_valid(model.masses_, atol=1e-5)
@@ -629,7 +629,7 @@ def test_with_hardly_any_distance_to_the_empty_set_everybody_is_an_outlier(blobs
     assert on_prototypes.sum() <= 3
 
 
-# What is refused
+# Invalid arguments
 
 
 @pytest.mark.parametrize(
@@ -648,7 +648,6 @@ def test_with_hardly_any_distance_to_the_empty_set_everybody_is_an_outlier(blobs
         ({"focal_sets": 3}, "focal_sets must be one of .* got 3"),
         ({"focal_sets": [(0,), (0, 1)]}, r"focal_sets lacks the single cluster 1; .* add \(1,\)"),
         ({"focal_sets": FocalSets.full(3)}, "focal_sets is on 3 clusters but n_clusters is 2"),
-        ({"n_pair_neighbors": 0}, "n_pair_neighbors must be a whole number of at least 1, got 0"),
         ({"init": "guess"}, "init must be one of .* got 'guess'"),
         ({"init": np.eye(3)}, r"init must have shape \(2, 2\), .* got shape \(3, 3\)"),
         ({"init": [[0, 1], [2, np.nan]]}, r"init must have shape \(2, 2\), .* finite numbers"),
@@ -659,7 +658,7 @@ def test_with_hardly_any_distance_to_the_empty_set_everybody_is_an_outlier(blobs
     ],
 )
 @all_methods
-def test_wrong_parameters_are_named_with_what_is_allowed(settings, message, method):
+def test_invalid_parameters_are_reported_with_allowed_values(settings, message, method):
     with pytest.raises(ValueError, match=message):
         make(method, **({"n_clusters": 2} | settings)).fit(load_butterfly().data)
 
@@ -670,16 +669,15 @@ def test_wrong_parameters_are_named_with_what_is_allowed(settings, message, meth
     [
         ({"alpha": -1}, "alpha must be 'auto' or a number at least 0, got -1"),
         ({"metric": "cosine"}, r"metric must be one of .*, got 'cosine'"),
-        ({"reg_covar": 2}, "reg_covar must be a number at least 0 and at most 1, got 2"),
     ],
 )
-def test_wrong_parameters_of_distances_to_barycentres_are_named(settings, message, method):
+def test_invalid_parameters_of_distances_to_barycenters_are_reported(settings, message, method):
     with pytest.raises(ValueError, match=message):
         make(method, 2, **settings).fit(load_butterfly().data)
 
 
 @all_methods
-def test_wrong_data_are_refused_with_the_reason(blobs, method):
+def test_invalid_data_are_refused_with_the_reason(blobs, method):
     X = blobs[0]
     model = make(method)
     if not get_tags(model).input_tags.allow_nan:
@@ -715,6 +713,6 @@ def test_wrong_data_are_refused_with_the_reason(blobs, method):
     ],
     ids=["negative", "none", "missing", "too few", "words"],
 )
-def test_wrong_weights_are_refused_with_the_reason(blobs, method, weights, message):
+def test_invalid_weights_are_refused_with_the_reason(blobs, method, weights, message):
     with pytest.raises(ValueError, match=message):
         make(method).fit(blobs[0], sample_weight=weights)

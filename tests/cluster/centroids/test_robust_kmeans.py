@@ -1,4 +1,4 @@
-"""Starts and scales with gross errors, and small clusters that are not mistaken for errors."""
+"""Starts and scales with gross errors, and small clusters that are not confused with errors."""
 
 import warnings
 
@@ -24,7 +24,7 @@ def clusters(seed, d, sizes=(200,) * 5, gap=8.0):
     return (centers * gap / distances.min())[y] + random.normal(size=(len(y), d)), y, random
 
 
-def with_errors(seed, d, share, size, kind):
+def draw_with_errors(seed, d, share, size, kind):
     """Replace a share of the rows by errors."""
     X, y, random = clusters(seed, d)
     rows = random.choice(len(X), size=int(share * len(X)), replace=False)
@@ -37,8 +37,8 @@ def with_errors(seed, d, share, size, kind):
 @pytest.mark.parametrize("kind", ["spread", "few"])
 @pytest.mark.parametrize(("share", "size"), [(0.01, 30), (0.05, 10), (0.05, 1000)])
 @pytest.mark.parametrize("method", [CCM, ECM])
-def test_gross_errors_change_no_clusters_and_are_outliers(method, share, size, kind):
-    X, y, errors = with_errors(0, 5, share, size, kind)
+def test_gross_errors_are_outliers_and_do_not_change_the_clusters(method, share, size, kind):
+    X, y, errors = draw_with_errors(0, 5, share, size, kind)
     model = method(5, random_state=0).fit(X)
     assert adjusted_rand_score(y[~errors], model.labels_[~errors]) >= 0.95
     outlier = model.credal_partition_.verdict().outlier
@@ -47,7 +47,7 @@ def test_gross_errors_change_no_clusters_and_are_outliers(method, share, size, k
 
 
 def test_scales_do_not_depend_on_the_size_of_errors():
-    fits = [CCM(5, random_state=0).fit(with_errors(1, 5, 0.03, size, "spread")[0]) for size in (30, 1000)]
+    fits = [CCM(5, random_state=0).fit(draw_with_errors(1, 5, 0.03, size, "spread")[0]) for size in (30, 1000)]
     assert fits[0].beta_ == fits[1].beta_
     assert fits[0].delta_ == pytest.approx(fits[1].delta_, rel=0.02)
 
@@ -57,11 +57,11 @@ def test_scales_do_not_depend_on_the_size_of_errors():
 @pytest.mark.parametrize("method", [CCM, ECM])
 def test_small_clusters_are_found_where_kmeans_finds_them(method, seed, d, sizes):
     X, y, _ = clusters(seed, d, sizes)
-    ours = adjusted_rand_score(y, method(len(sizes), random_state=0).fit(X).labels_)
-    assert ours >= adjusted_rand_score(y, KMeans(len(sizes), n_init=10, random_state=0).fit_predict(X)) - 0.02
+    score = adjusted_rand_score(y, method(len(sizes), random_state=0).fit(X).labels_)
+    assert score >= adjusted_rand_score(y, KMeans(len(sizes), n_init=10, random_state=0).fit_predict(X)) - 0.02
 
 
-def test_small_wide_clusters_are_no_errors():
+def test_small_wide_clusters_are_not_errors():
     random = np.random.default_rng(0)
     y = np.repeat(np.arange(8), [2000] * 3 + [100] * 5)
     centers = np.array([[0, 0], [6, 0], [3, 5], [40, 0], [40, 20], [52, 10], [60, 0], [60, 20]])
@@ -102,8 +102,8 @@ def test_ordinary_rows_are_those_of_clusters_in_any_dimension():
         X, _, _ = clusters(0, d)
         starts = kmeans_solutions(5, X, np.ones(len(X)), np.random.RandomState(0), n_init=10)
         assert ordinary_rows(X, np.ones(len(X)), starts[0]).mean() >= 0.999
-        far = np.vstack([X, X[:20] + 100])
-        assert not ordinary_rows(far, np.ones(len(far)), starts[0])[len(X) :].any()
+        with_remote_rows = np.vstack([X, X[:20] + 100])
+        assert not ordinary_rows(with_remote_rows, np.ones(len(with_remote_rows)), starts[0])[len(X) :].any()
 
 
 def test_trimmed_kmeans_leaves_out_the_farthest_rows():
@@ -112,16 +112,16 @@ def test_trimmed_kmeans_leaves_out_the_farthest_rows():
         [random.normal(size=(90, 2)), random.normal(size=(90, 2)) + 20, random.normal(size=(20, 2)) * 500]
     )
     start = np.array([[1.0, 1.0], [18.0, 18.0]])
-    found = trimmed_kmeans(X, np.ones(200), np.ones(200, dtype=bool), start, 0.1)
+    prototypes = trimmed_kmeans(X, np.ones(200), np.ones(200, dtype=bool), start, 0.1)
     means = np.array([X[:90].mean(axis=0), X[90:180].mean(axis=0)])
-    assert squared_distances(found, means).min(axis=1).max() < 0.2
+    assert squared_distances(prototypes, means).min(axis=1).max() < 0.2
 
 
-def test_distant_rows_with_company_are_not_isolated():
+def test_distant_rows_with_neighbors_are_not_isolated():
     random = np.random.default_rng(0)
     rows = np.vstack([random.normal(size=(300, 3)), random.normal((30, 0, 0), size=(10, 3)), [[0, 90, 0]]])
     prototypes = np.zeros((1, 3))
-    isolated = robust_kmeans._isolated(rows, prototypes, Spread.of(rows, np.ones(len(rows)), prototypes))
+    isolated = robust_kmeans._find_isolated(rows, prototypes, Spread.of(rows, np.ones(len(rows)), prototypes))
     assert np.flatnonzero(isolated).tolist() == [310]
 
 

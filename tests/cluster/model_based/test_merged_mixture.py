@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evlearn
 from evlearn.cluster import MergedMixture
-from evlearn.cluster.model_based.merged_mixture import left_out, merge
+from evlearn.cluster.model_based.merged_mixture import leave_one_out_squares, merge
 from evlearn.datasets import make_bananas
 from evlearn.exceptions import CollapseWarning
 
@@ -30,19 +30,19 @@ def fitted(moons):
 
 
 @pytest.mark.slow
-def test_bent_clusters_are_found_where_k_means_fails():
+def test_bent_clusters_are_found_if_kmeans_fails():
     for X, y in (
         make_moons(400, noise=0.07, random_state=0),
         make_circles(400, noise=0.05, factor=0.4, random_state=0),
         make_bananas(2000, random_state=1)[:2],
     ):
-        ours = adjusted_rand_score(y, MergedMixture(2, random_state=0).fit(X).labels_)
-        theirs = adjusted_rand_score(y, KMeans(2, n_init=10, random_state=0).fit_predict(X))
-        assert ours > 0.8
-        assert ours > theirs + 0.25
+        score = adjusted_rand_score(y, MergedMixture(2, random_state=0).fit(X).labels_)
+        kmeans_score = adjusted_rand_score(y, KMeans(2, n_init=10, random_state=0).fit_predict(X))
+        assert score > 0.8
+        assert score > kmeans_score + 0.25
 
 
-def test_ellipsoids_are_left_as_they_are():
+def test_ellipsoidal_clusters_are_not_merged():
     X, y = load_iris(return_X_y=True)
     model = MergedMixture(3, random_state=0).fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.85
@@ -61,7 +61,7 @@ def test_masses_are_sums_of_probabilities_of_components(fitted, moons):
     np.testing.assert_allclose(fitted.masses_.sum(axis=1), 1, rtol=1e-6)
 
 
-def test_the_two_that_overlap_most_are_merged_first():
+def test_the_two_components_with_the_largest_overlap_are_merged_first():
     shares = np.array([[0.6, 0.4, 0, 0], [0.4, 0.6, 0, 0], [0, 0, 0.9, 0.1], [0, 0, 0.2, 0.8], [0, 0, 1, 0]])
     clusters, overlaps = merge(shares, 2)
     np.testing.assert_array_equal(clusters, [0, 0, 1, 1])
@@ -70,21 +70,21 @@ def test_the_two_that_overlap_most_are_merged_first():
     np.testing.assert_array_equal(merge(shares, 4)[0], np.arange(4))
 
 
-def test_new_samples_get_masses_and_those_far_away_none(fitted, moons):
+def test_remote_samples_have_all_mass_on_the_empty_set_or_on_the_set_of_all_clusters(fitted, moons):
     np.testing.assert_array_equal(fitted.predict(moons[0]), fitted.labels_)
     np.testing.assert_array_equal(fitted.predict_mass(moons[0]).masses, fitted.masses_)
     np.testing.assert_allclose(fitted.predict_mass([[1e8, 1e8]]).masses, [[1, 0, 0, 0]], atol=1e-12)
     assert not fitted.predict_set([[1e8, 1e8]]).any()
-    without = MergedMixture(2, outlier_rate=0, random_state=0).fit(moons[0])
-    np.testing.assert_array_equal(without.predict_mass([[1e8, 1e8]]).masses, [[0, 0, 0, 1]])
-    assert without.predict_set([[1e8, 1e8]]).all()
-    assert (without.masses_[:, 0] == 0).all()
+    model = MergedMixture(2, outlier_rate=0, random_state=0).fit(moons[0])
+    np.testing.assert_array_equal(model.predict_mass([[1e8, 1e8]]).masses, [[0, 0, 0, 1]])
+    assert model.predict_set([[1e8, 1e8]]).all()
+    assert (model.masses_[:, 0] == 0).all()
 
 
 @pytest.mark.slow
 def test_workers_do_not_change_the_result(fitted, moons):
-    again = MergedMixture(2, random_state=0, n_jobs=2).fit(moons[0])
-    np.testing.assert_array_equal(again.masses_, fitted.masses_)
+    model = MergedMixture(2, random_state=0, n_jobs=2).fit(moons[0])
+    np.testing.assert_array_equal(model.masses_, fitted.masses_)
 
 
 def test_a_loaded_model_predicts_the_same_bits(fitted, moons, tmp_path):
@@ -109,7 +109,7 @@ def test_units_do_not_matter(fitted, moons, scale):
 
 
 def test_a_cluster_of_one_sample_is_reported():
-    # Among fewer than 5 samples for each cluster, none counts as a gross error.
+    # With fewer than 5 samples per cluster, no sample counts as a gross error.
     X = np.vstack([make_blobs(8, centers=1, random_state=0)[0], [[60.0, 60.0]]])
     with pytest.warns(CollapseWarning, match=r"clusters \[\d\] of 2 have one sample at most"):
         MergedMixture(2, random_state=0).fit(X)
@@ -132,12 +132,12 @@ def test_outliers_do_not_capture_components(distance):
     assert np.abs(model.mixture_.means_).max() < 60
     assert (model.masses_[400:, 0] > 0.5).all()
     assert (model.masses_[:400, 0] > 0.5).mean() < 0.01
-    # The fit is that of the other samples alone.
+    # The fit is that of the other samples.
     np.testing.assert_array_equal(model.mixture_.means_, MergedMixture(5, random_state=0).fit(X).mixture_.means_)
 
 
-def test_new_samples_of_components_with_few_samples_are_no_outliers():
-    # 40 samples for a covariance matrix of 15 features: others are 1.8 times as far away, squared, on average.
+def test_new_samples_of_components_with_few_samples_are_not_outliers():
+    # With 40 samples per covariance matrix of 15 features, the mean square of new samples is 1.8 times as large.
     X, _ = separated(400, 15)
     model = MergedMixture(5, component_numbers=5, random_state=0).fit(X[:200])
     assert (model.predict_mass(X[200:]).masses[:, 0] > 0.5).mean() < 0.03
@@ -147,13 +147,15 @@ def test_distances_to_components_without_a_sample():
     X = np.random.default_rng(0).normal(size=(20, 3))
     centered = X - X.mean(axis=0)
     squares = np.einsum("ij,jk,ik->i", centered, np.linalg.inv(np.cov(X.T, bias=True)), centered)
-    result = left_out(squares[:, None], np.ones((20, 1)), np.array([20.0]))
+    result = leave_one_out_squares(squares[:, None], np.ones((20, 1)), np.array([20.0]))
     for i in range(20):
         others = np.delete(X, i, axis=0)
-        apart = X[i] - others.mean(axis=0)
-        assert result[i, 0] == pytest.approx(apart @ np.linalg.inv(np.cov(others.T, bias=True)) @ apart)
-    # A sample without which a component has no extent, one that is not a member, and a component of one sample.
-    extreme = left_out(np.array([[19.0, 5.0, 0.0]]), np.array([[1.0, 0.0, 1.0]]), np.array([20.0, 20.0, 1.0]))
+        difference = X[i] - others.mean(axis=0)
+        assert result[i, 0] == pytest.approx(difference @ np.linalg.inv(np.cov(others.T, bias=True)) @ difference)
+    # The sample determines the extent of component 0, is not in component 1, and is the only one in component 2.
+    extreme = leave_one_out_squares(
+        np.array([[19.0, 5.0, 0.0]]), np.array([[1.0, 0.0, 1.0]]), np.array([20.0, 20.0, 1.0])
+    )
     np.testing.assert_array_equal(extreme, [[np.inf, 5, np.inf]])
 
 
@@ -161,15 +163,15 @@ def test_distances_to_components_without_a_sample():
     ("options", "message"),
     [
         ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1, got 0"),
-        ({"n_clusters": 400}, "more than the 300 samples"),
+        ({"n_clusters": 400}, "more than n_samples=300"),
         ({"component_numbers": 1}, "component_numbers must be"),
         ({"component_numbers": "many"}, "component_numbers must be"),
         ({"covariance_models": "VVX"}, "covariance_models must be one of"),
-        ({"variance_floor": 2}, "variance_floor must be"),
+        ({"mixture_params": {"variance_floor": 2}}, "variance_floor must be"),
         ({"outlier_rate": 0.6}, "outlier_rate must be"),
     ],
 )
-def test_wrong_parameters_are_named(moons, options, message):
+def test_invalid_parameters_are_refused(moons, options, message):
     with pytest.raises(ValueError, match=message):
         MergedMixture(**{"n_clusters": 2, **options}).fit(moons[0])
 

@@ -1,4 +1,4 @@
-"""EK-NNclus: clusters by the votes of neighbours, of any number and shape."""
+"""EK-NNclus: clusters of any number and shape, by votes of neighbors."""
 
 import signal
 import subprocess
@@ -30,13 +30,14 @@ from evlearn.cluster.neighbors.label_search import Support, combine_evidence, se
 from evlearn.datasets import make_fourclass
 from evlearn.exceptions import CollapseWarning
 from evlearn.model_files import load_model, save_model
+from evlearn.utils.switches import with_switches
 
-one_cluster = pytest.mark.filterwarnings("ignore:all samples are in one cluster:UserWarning")
+ignore_single_cluster = pytest.mark.filterwarnings("ignore:all samples are in one cluster:UserWarning")
 seeds = st.integers(0, 10_000)
 
 
 @parametrize_with_checks([EKNNClus(), EKNNClus(n_neighbors=10, graph="union", n_init=2)])
-@one_cluster
+@ignore_single_cluster
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -51,13 +52,13 @@ def blobs():
     return make_blobs([80, 120], centers=[[0, 0], [20, 0]], random_state=0)
 
 
-def some_objects(seed, n_samples=60):
+def make_samples(seed, n_samples=60):
     random = np.random.default_rng(seed)
     return random.standard_normal((n_samples, 2)) + 5 * random.integers(3, size=(n_samples, 1))
 
 
-def some_graph(seed, n_samples=40, n_neighbors=6):
-    """A graph of random neighbours and weights."""
+def make_graph(seed, n_samples=40, n_neighbors=6):
+    """Return a graph of random neighbors and weights, and the random state."""
     random = np.random.default_rng(seed)
     steps = np.array([random.permutation(n_samples - 1)[:n_neighbors] + 1 for _ in range(n_samples)])
     indices = ((np.arange(n_samples)[:, None] + steps) % n_samples).astype(np.int32)
@@ -66,11 +67,11 @@ def some_graph(seed, n_samples=40, n_neighbors=6):
     return csr_array((weights, indices.reshape(-1), starts), shape=(n_samples, n_samples)), random
 
 
-def orders(random, n_samples, n_passes=200):
+def draw_orders(random, n_samples, n_passes=200):
     return (random.permutation(n_samples).astype(np.int32) for _ in range(n_passes))
 
 
-# What it finds
+# Clusters
 
 
 def test_two_distant_blobs_are_two_clusters(blobs):
@@ -87,30 +88,30 @@ def test_two_distant_blobs_are_two_clusters(blobs):
 def test_four_overlapping_clusters_are_found_by_most_seeds(fourclass):
     X, y = fourclass
     fits = [EKNNClus(60, q=0.9, graph="union", random_state=seed).fit(X) for seed in range(10)]
-    found = [model.n_clusters_ for model in fits]
-    assert found.count(4) >= 8
-    assert set(found) <= {3, 4, 5}
+    numbers = [model.n_clusters_ for model in fits]
+    assert numbers.count(4) >= 8
+    assert set(numbers) <= {3, 4, 5}
     best = max(fits, key=lambda model: model.n_clusters_ == 4)
     assert adjusted_rand_score(y, best.labels_) > 0.65
 
 
-def test_clusters_around_others_are_not_mixed_with_these():
+def test_concentric_clusters_are_not_mixed():
     X, y = make_circles(600, factor=0.4, noise=0.04, random_state=0)
     model = EKNNClus(60, q=0.9, random_state=0).fit(X)
     assert all(len(set(y[model.labels_ == k])) == 1 for k in range(model.n_clusters_))
 
 
-def test_more_neighbours_or_a_larger_quantile_give_fewer_clusters(fourclass):
+def test_more_neighbors_or_a_larger_quantile_give_fewer_clusters(fourclass):
     X, _ = fourclass
 
-    def count(**own):
-        return np.mean([EKNNClus(**own, random_state=seed).fit(X).n_clusters_ for seed in range(5)])
+    def count(**parameters):
+        return np.mean([EKNNClus(**parameters, random_state=seed).fit(X).n_clusters_ for seed in range(5)])
 
     assert count(n_neighbors=10) > count(n_neighbors=30) > count(n_neighbors=90)
     assert count(n_neighbors=40, q=0.1) > count(n_neighbors=40, q=0.9)
 
 
-def test_masses_tell_torn_objects_from_lonely_ones():
+def test_masses_distinguish_torn_and_remote_samples():
     X, _ = make_blobs([80, 80], centers=[[0, 0], [8, 0]], random_state=0)
     model = EKNNClus(30, q=0.9, random_state=0).fit(X)
     assert model.n_clusters_ == 2
@@ -122,13 +123,13 @@ def test_masses_tell_torn_objects_from_lonely_ones():
     np.testing.assert_allclose(model.predict_proba([[4, 400]]), [[0.5, 0.5]], atol=1e-3)
 
 
-# Laws
+# Properties
 
 
 @settings(max_examples=30)
 @given(seeds, st.sampled_from([1.0, 2.0, 3.0]))
 def test_masses_are_those_of_dempsters_rule(seed, power):
-    X = some_objects(seed, 25)
+    X = make_samples(seed, 25)
     random = np.random.default_rng(seed)
     distances, indices = NearestNeighbors(n_neighbors=5).fit(X).kneighbors()
     graph = csr_array((distances.ravel(), indices.ravel(), np.arange(26) * 5), shape=(25, 25))
@@ -140,14 +141,14 @@ def test_masses_are_those_of_dempsters_rule(seed, power):
     for k in range(5):
         sources[k, np.arange(25), 1 + labels[indices[:, k]]] = alpha[:, k]
         sources[k, :, -1] = 1 - alpha[:, k]
-    expected = bf.dempster(sources, focal_sets)
+    expected = bf.combine(sources, focal_sets, rule="dempster")
     np.testing.assert_allclose(combine_evidence(support.weigh(graph), labels, 3), expected, rtol=1e-9, atol=1e-13)
 
 
 @settings(max_examples=30)
 @given(seeds)
 def test_in_a_symmetric_graph_every_change_increases_the_objective(seed):
-    graph, random = some_graph(seed)
+    graph, random = make_graph(seed)
     graph = csr_array(graph.maximum(graph.T))
     arrays = (graph.indptr, graph.indices, graph.data)
     labels = np.arange(40, dtype=np.int32)
@@ -158,33 +159,35 @@ def test_in_a_symmetric_graph_every_change_increases_the_objective(seed):
         assert changed == (after > before)
         assert after - before == pytest.approx(2 * gain, abs=1e-9)
         before = after
-    trace = search_labels(graph, np.arange(40, dtype=np.int32), orders(random, 40), max_iter=200)
+    trace = search_labels(graph, np.arange(40, dtype=np.int32), draw_orders(random, 40), max_iter=200)
     assert trace.converged
     assert (np.diff(trace.history) >= 0).all()
 
 
 @settings(max_examples=30)
 @given(seeds, st.booleans())
-def test_in_the_end_nobody_wants_to_change(seed, union):
-    graph, random = some_graph(seed)
+def test_at_convergence_each_sample_has_the_label_with_the_most_votes(seed, union):
+    graph, random = make_graph(seed)
     graph = csr_array(graph.maximum(graph.T)) if union else graph
-    trace = search_labels(graph, random.integers(10, size=40).astype(np.int32), orders(random, 40), max_iter=200)
+    trace = search_labels(
+        graph, random.integers(10, size=40).astype(np.int32), draw_orders(random, 40), max_iter=200
+    )
     if not trace.converged:
-        assert not union  # a directed graph may go round in circles
+        assert not union  # labels of a directed graph may cycle
         return
     votes = np.zeros((40, 10))
     for i in range(40):
         row = slice(graph.indptr[i], graph.indptr[i + 1])
         np.add.at(votes[i], trace.state[graph.indices[row]], graph.data[row])
     np.testing.assert_allclose(votes[np.arange(40), trace.state], votes.max(axis=1), rtol=1e-12)
-    same = trace.state[:, None] == trace.state
-    assert trace.objective == pytest.approx((graph.toarray() * same).sum() / 2, rel=1e-12)
+    equal_labels = trace.state[:, None] == trace.state
+    assert trace.objective == pytest.approx((graph.toarray() * equal_labels).sum() / 2, rel=1e-12)
 
 
 @settings(max_examples=20)
 @given(seeds, st.sampled_from(["directed", "union"]))
-def test_all_masses_and_labels_belong_together(seed, graph):
-    X = some_objects(seed)
+def test_masses_and_labels_are_consistent(seed, graph):
+    X = make_samples(seed)
     model = EKNNClus(8, graph=graph, random_state=seed).fit(X)
     np.testing.assert_allclose(model.masses_.sum(axis=1), 1, rtol=0, atol=1e-12)
     assert (model.masses_ >= 0).all()
@@ -196,8 +199,8 @@ def test_all_masses_and_labels_belong_together(seed, graph):
 
 @settings(max_examples=20)
 @given(seeds, st.sampled_from(["euclidean", "manhattan", "chebyshev"]))
-def test_prediction_of_training_objects_is_the_fit(seed, metric):
-    X = some_objects(seed)
+def test_prediction_of_training_samples_is_the_fit(seed, metric):
+    X = make_samples(seed)
     model = EKNNClus(8, metric=metric, random_state=seed).fit(X)
     np.testing.assert_allclose(model.predict_mass(X).masses, model.masses_, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
@@ -206,48 +209,48 @@ def test_prediction_of_training_objects_is_the_fit(seed, metric):
 
 @settings(max_examples=20)
 @given(seeds, st.sampled_from([1e-100, 1e-3, 1e3, 1e100]))
-def test_place_and_unit_change_nothing(seed, unit):
-    X = some_objects(seed)
+def test_location_and_unit_change_nothing(seed, unit):
+    X = make_samples(seed)
     plain = EKNNClus(8, random_state=seed).fit(X)
-    moved = EKNNClus(8, random_state=seed).fit(unit * (X + np.array([100, -50])))
-    np.testing.assert_array_equal(moved.labels_, plain.labels_)
-    np.testing.assert_allclose(moved.masses_, plain.masses_, rtol=0, atol=1e-6)
-    assert moved.scale_ == pytest.approx(unit * plain.scale_, rel=1e-9)
+    other = EKNNClus(8, random_state=seed).fit(unit * (X + np.array([100, -50])))
+    np.testing.assert_array_equal(other.labels_, plain.labels_)
+    np.testing.assert_allclose(other.masses_, plain.masses_, rtol=0, atol=1e-6)
+    assert other.scale_ == pytest.approx(unit * plain.scale_, rel=1e-9)
 
 
-def test_the_scale_is_a_quantile_of_the_distances_of_neighbours(fourclass):
+def test_the_scale_is_a_quantile_of_the_distances_of_neighbors(fourclass):
     X, _ = fourclass
     distances = NearestNeighbors(n_neighbors=20).fit(X).kneighbors()[0]
     for q, power in ((0.5, 2.0), (0.9, 1.0), (0.3, 3.0)):
-        model = EKNNClus(20, q=q, distance_power=power, random_state=0).fit(X)
+        model = with_switches(EKNNClus(20, q=q, random_state=0), power=power).fit(X)
         assert model.scale_**power == pytest.approx(np.quantile(distances**power, q), rel=1e-10)
 
 
-def test_equal_votes_do_not_take_turns():
+def test_searches_with_equal_votes_converge():
     grid = np.stack(np.meshgrid(np.arange(12.0), np.arange(12.0)), axis=-1).reshape(-1, 2)
     for seed in range(5):
         assert EKNNClus(8, graph="union", random_state=seed).fit(grid).converged_
 
 
-# Ways of computing
+# Equivalent computations
 
 
-def test_attributes_dissimilarities_and_graphs_give_the_same(fourclass):
+def test_features_dissimilarities_and_graphs_give_the_same_result(fourclass):
     X, _ = fourclass
     plain = EKNNClus(30, random_state=0).fit(X)
     D = pairwise_distances(X)
     square = EKNNClus(30, metric="precomputed", random_state=0).fit(D)
     graph = kneighbors_graph(X, 30, mode="distance")
     sparse = EKNNClus(metric="precomputed", random_state=0).fit(graph)
-    with_itself = KNeighborsTransformer(n_neighbors=30, mode="distance").fit_transform(X)
-    assert with_itself.nnz == 31 * len(X)
-    pipeline = EKNNClus(metric="precomputed", random_state=0).fit(with_itself)
+    self_graph = KNeighborsTransformer(n_neighbors=30, mode="distance").fit_transform(X)
+    assert self_graph.nnz == 31 * len(X)
+    pipeline = EKNNClus(metric="precomputed", random_state=0).fit(self_graph)
     for other in (square, sparse, pipeline):
         np.testing.assert_array_equal(other.labels_, plain.labels_)
         np.testing.assert_allclose(other.masses_, plain.masses_, rtol=0, atol=1e-9)
         assert other.objective_ == pytest.approx(plain.objective_, rel=1e-9)
     np.testing.assert_allclose(square.predict_mass(D).masses, plain.masses_, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(pipeline.predict_mass(with_itself).masses, plain.masses_, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(pipeline.predict_mass(self_graph).masses, plain.masses_, rtol=0, atol=1e-9)
     new = X[:50] + 0.01
     expected = plain.predict_mass(new).masses
     to_old = NearestNeighbors(n_neighbors=30).fit(X).kneighbors_graph(new, mode="distance")
@@ -256,7 +259,7 @@ def test_attributes_dissimilarities_and_graphs_give_the_same(fourclass):
     np.testing.assert_allclose(square.predict_mass(to_all).masses, expected, rtol=0, atol=1e-9)
 
 
-def test_neighbours_may_be_searched_by_another_step_of_a_pipeline(fourclass):
+def test_neighbors_can_be_searched_by_another_step_of_a_pipeline(fourclass):
     X, _ = fourclass
     search = KNeighborsTransformer(n_neighbors=30, mode="distance")
     pipeline = make_pipeline(search, EKNNClus(metric="precomputed", random_state=0)).fit(X)
@@ -268,7 +271,7 @@ def test_neighbours_may_be_searched_by_another_step_of_a_pipeline(fourclass):
     )
 
 
-def test_many_attributes_are_searched_without_a_tree():
+def test_neighbors_in_many_features_are_searched_without_a_tree():
     X, y = make_blobs(150, n_features=30, centers=3, random_state=0)
     model = EKNNClus(20, random_state=0).fit(X + 1e5)
     assert adjusted_rand_score(y, model.labels_) == 1
@@ -276,7 +279,7 @@ def test_many_attributes_are_searched_without_a_tree():
 
 
 @pytest.mark.parametrize("graph", ["directed", "union"])
-def test_one_result_whatever_the_threads(fourclass, graph):
+def test_the_result_does_not_depend_on_the_number_of_threads(fourclass, graph):
     X, _ = fourclass
     fits = [EKNNClus(30, graph=graph, n_init=3, n_jobs=n_jobs, random_state=3).fit(X) for n_jobs in (None, 2, 3)]
     for other in (*fits[1:], clone(fits[0]).fit(X)):
@@ -304,30 +307,30 @@ def test_single_precision_is_enough(fourclass):
 # Starts
 
 
-def test_labels_to_start_from_are_labels_of_their_own_random_ones_or_given_ones(fourclass):
+def test_initial_labels_are_distinct_random_or_specified(fourclass):
     X, y = fourclass
-    given = EKNNClus(60, q=0.9, y_init=y + 7, random_state=0).fit(X)
-    assert given.n_clusters_ == 4
-    assert adjusted_rand_score(given.labels_, y) > 0.65
+    model = EKNNClus(60, q=0.9, y_init=y + 7, random_state=0).fit(X)
+    assert model.n_clusters_ == 4
+    assert adjusted_rand_score(model.labels_, y) > 0.65
     np.testing.assert_array_equal(
         EKNNClus(60, y_init=np.arange(400), random_state=0).fit(X).masses_,
         EKNNClus(60, random_state=0).fit(X).masses_,
     )
     assert EKNNClus(10, y_init=2, random_state=0).fit(X).n_clusters_ == 2
-    for n_labels in (2**31, 2**32, 2**63, 10**30):  # as if each sample had a label of its own
+    for n_labels in (2**31, 2**32, 2**63, 10**30):  # as if each sample had its own label
         assert EKNNClus(60, q=0.9, y_init=n_labels, random_state=0).fit(X).n_clusters_ == 4
     numbers = y.astype(np.int64) * 2**40 - 2**50
     np.testing.assert_array_equal(
-        EKNNClus(60, q=0.9, y_init=numbers, random_state=0).fit(X).masses_, given.masses_
+        EKNNClus(60, q=0.9, y_init=numbers, random_state=0).fit(X).masses_, model.masses_
     )
-    many, _ = make_fourclass(1200, random_state=0)
-    assert 4 <= EKNNClus(q=0.9, random_state=0).fit(many).n_clusters_ <= 8
+    X_large, _ = make_fourclass(1200, random_state=0)
+    assert 4 <= EKNNClus(q=0.9, random_state=0).fit(X_large).n_clusters_ <= 8
 
 
-# Awkward data
+# Degenerate data
 
 
-@one_cluster
+@ignore_single_cluster
 @pytest.mark.parametrize("graph", ["directed", "union"])
 @pytest.mark.parametrize(
     "X",
@@ -343,7 +346,7 @@ def test_labels_to_start_from_are_labels_of_their_own_random_ones_or_given_ones(
     ],
     ids=["one place", "two places", "copies", "two samples", "far out", "huge", "tiny", "both"],
 )
-def test_awkward_data_give_valid_masses(X, graph):
+def test_degenerate_data_give_valid_masses(X, graph):
     for n_neighbors in (1, 3, "auto"):
         model = EKNNClus(n_neighbors, graph=graph, random_state=0).fit(X)
         assert np.isfinite(model.masses_).all()
@@ -383,7 +386,7 @@ def test_copies_of_all_samples_change_neither_clusters_nor_masses(fourclass, met
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
-def test_a_sample_counts_as_often_as_it_has_copies(metric):
+def test_votes_of_a_sample_count_for_each_of_its_copies(metric):
     # The neighbors of the first sample are 2 samples at the same distance, in different clusters.
     places = np.array([[0.0], [-1.0], [-1.1], [-1.2], [1.0], [1.1], [1.2]])
     rows = [0, 1, 2, 3, 4, 5, 6, 1, 1]
@@ -422,7 +425,7 @@ def test_samples_that_are_all_equal_are_one_cluster(metric):
     np.testing.assert_array_equal(model.predict(new), [0])
 
 
-def test_copies_are_one_sample_whatever_their_first_labels():
+def test_copies_are_one_sample_for_any_initial_labels():
     X = np.repeat([[0.0], [1.0], [8.0], [9.0]], 2, axis=0)
     model = EKNNClus(1, y_init=[0, 5, 0, 5, 1, 5, 1, 5], random_state=0).fit(X)
     np.testing.assert_array_equal(model.labels_, [0, 0, 0, 0, 1, 1, 1, 1])
@@ -451,14 +454,14 @@ def test_one_cluster_is_returned_with_a_warning(blobs):
     np.testing.assert_array_equal(model.predict_mass(X[:3]).masses, [[0, 1]] * 3)
 
 
-def test_objects_without_neighbours_know_nothing():
+def test_samples_without_neighbors_have_all_mass_on_the_set_of_all_clusters():
     D = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0.0]])
     model = EKNNClus(metric="precomputed", random_state=0).fit(csr_array(D))
     assert model.n_clusters_ == 2
     np.testing.assert_array_equal(model.masses_[3], [0, 0, 0, 1])
     assert model.labels_[2] == model.labels_[3]
-    nothing = csr_array((2, 4))
-    np.testing.assert_array_equal(model.predict_mass(nothing).masses, [[0, 0, 0, 1]] * 2)
+    empty_graph = csr_array((2, 4))
+    np.testing.assert_array_equal(model.predict_mass(empty_graph).masses, [[0, 0, 0, 1]] * 2)
     with pytest.raises(ValueError, match="negative distances"):
         EKNNClus(metric="precomputed").fit(csr_array(-D))
     with pytest.raises(ValueError, match=r"a row and a column for each sample, got shape \(3, 4\)"):
@@ -477,8 +480,8 @@ def test_frames_of_any_kind_are_accepted(fourclass):
         assert model.feature_names_in_.tolist() == ["a", "b"]
         np.testing.assert_array_equal(model.predict(frame), plain.labels_)
     names = [f"row {k}" for k in range(60)]
-    named = EKNNClus(10, random_state=0).fit(pd.DataFrame(X, index=names, columns=["a", "b"]))
-    assert named.credal_partition_.sample_names[3] == "row 3"
+    model = EKNNClus(10, random_state=0).fit(pd.DataFrame(X, index=names, columns=["a", "b"]))
+    assert model.credal_partition_.sample_names[3] == "row 3"
 
 
 @pytest.mark.parametrize(
@@ -486,25 +489,23 @@ def test_frames_of_any_kind_are_accepted(fourclass):
     [
         ({"n_neighbors": 0}, "n_neighbors must be 'auto' or a whole number of at least 1, got 0"),
         ({"q": 0}, "q must be a number above 0 and at most 1, got 0"),
-        ({"distance_power": -1}, "distance_power must be a number above 0 and at most 100, got -1"),
         ({"graph": "mutual"}, r"graph must be one of \['directed', 'union'\], got 'mutual'"),
         ({"y_init": "random"}, "y_init must be 'auto' or a whole number of at least 1, got 'random'"),
-        ({"y_init": [0.5] * 12}, "y_init must hold whole numbers, one for each sample, got float64"),
-        ({"y_init": [2**80] * 12}, "y_init must hold whole numbers, one for each sample, got object"),
+        ({"y_init": [0.5] * 12}, "y_init must contain a whole number for each sample, got float64"),
+        ({"y_init": [2**80] * 12}, "y_init must contain a whole number for each sample, got object"),
         ({"y_init": [0, 1]}, r"y_init must have shape \(12,\), got \(2,\)"),
         ({"n_init": 0}, "n_init must be a whole number of at least 1, got 0"),
         ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0"),
-        ({"min_distance": 2}, "min_distance must be a number at least 0 and at most 1, got 2"),
         ({"metric": "mahalanobis"}, "metric='mahalanobis' needs parameters"),
         ({"metric": "precomputed"}, r"X must be a square matrix if metric='precomputed', got shape \(12, 2\)"),
     ],
 )
-def test_wrong_parameters_are_named_with_what_is_allowed(settings, message):
+def test_invalid_parameters_are_reported_with_allowed_values(settings, message):
     with pytest.raises(ValueError, match=message):
         EKNNClus(**settings).fit(np.random.default_rng(0).standard_normal((12, 2)))
 
 
-def test_wrong_data_are_refused():
+def test_invalid_data_are_refused():
     X = np.random.default_rng(0).standard_normal((12, 2))
     with pytest.raises(ValueError, match="values beyond 1e\\+150, whose squares overflow"):
         EKNNClus().fit(1e200 * X)
@@ -518,7 +519,7 @@ def test_wrong_data_are_refused():
         EKNNClus().predict(X)
 
 
-def test_a_search_that_does_not_end_says_so(fourclass):
+def test_a_search_without_convergence_is_reported(fourclass):
     with pytest.warns(ConvergenceWarning, match="the labels still changed after max_iter=1 passes"):
         model = EKNNClus(30, max_iter=1, random_state=0).fit(fourclass[0])
     assert not model.converged_
@@ -536,8 +537,8 @@ def test_an_interrupt_keeps_the_labels_so_far(fourclass):
     passes = []
 
     def stop(progress):
-        passes.append(progress.done)
-        if progress.done == 2:
+        passes.append(progress.n_done)
+        if progress.n_done == 2:
             raise KeyboardInterrupt
 
     with watching(stop), pytest.warns(ConvergenceWarning, match="interrupted after 2 passes"):
@@ -545,9 +546,9 @@ def test_an_interrupt_keeps_the_labels_so_far(fourclass):
     assert passes == [1, 2]
     assert model.n_iter_ == 2
     assert not model.converged_
-    same = EKNNClus(30, n_init=1, max_iter=2, random_state=0)
+    other = EKNNClus(30, n_init=1, max_iter=2, random_state=0)
     with pytest.warns(ConvergenceWarning):
-        np.testing.assert_array_equal(same.fit(fourclass[0]).labels_, model.labels_)
+        np.testing.assert_array_equal(other.fit(fourclass[0]).labels_, model.labels_)
 
 
 @pytest.mark.slow
@@ -560,10 +561,10 @@ from evlearn import watching
 from evlearn.cluster import EKNNClus
 warnings.simplefilter("ignore")
 X = np.random.default_rng(0).random((20_000, 2))
-def tell(progress):
-    if progress.done == 1:
+def report(progress):
+    if progress.n_done == 1:
         print("going", flush=True)
-with watching(tell):
+with watching(report):
     print(EKNNClus(30, n_init=1000, random_state=0).fit(X).converged_)
 """
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
@@ -573,17 +574,17 @@ with watching(tell):
         assert process.wait(timeout=60) == 0
 
 
-def test_clear_clusters_fall_into_few_more_by_default():
+def test_clear_clusters_are_split_into_few_clusters_by_default():
     random = np.random.RandomState(0)
     y = np.repeat(np.arange(3), 700)
     X = np.array([(0, 0), (7, 0), (0, 7)])[y] + random.standard_normal((len(y), 2))
-    found = [EKNNClus(random_state=seed).fit(X).n_clusters_ for seed in range(3)]
-    assert 3 <= np.mean(found) <= 6
-    assert np.mean(found) < EKNNClus(q=0.5, n_init=1, random_state=0).fit(X).n_clusters_
+    numbers = [EKNNClus(random_state=seed).fit(X).n_clusters_ for seed in range(3)]
+    assert 3 <= np.mean(numbers) <= 6
+    assert np.mean(numbers) < EKNNClus(q=0.5, n_init=1, random_state=0).fit(X).n_clusters_
 
 
-def test_many_clusters_of_one_sample_are_said():
-    apart = np.zeros((20, 20))
-    apart[:10, :10] = 1 - np.eye(10)  # ten neighbours, and ten that have none
+def test_many_clusters_of_one_sample_are_reported():
+    distances = np.zeros((20, 20))
+    distances[:10, :10] = 1 - np.eye(10)  # 10 mutual neighbors, and 10 samples without neighbors
     with pytest.warns(CollapseWarning, match="10 of 11 clusters hold one sample"):
-        EKNNClus(metric="precomputed", random_state=0).fit(csr_array(apart))
+        EKNNClus(metric="precomputed", random_state=0).fit(csr_array(distances))

@@ -1,4 +1,4 @@
-"""EK-NNclus against the R package: its neighbours, its start, and the order of its visits."""
+"""EK-NNclus compared with the R package, with its neighbors, its start and its order of visits."""
 
 import numpy as np
 import pytest
@@ -43,12 +43,12 @@ def graph_of(case):
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_visits_give_the_labels_passes_and_masses_of_r(reference, name):
-    case, own = reference(name), CASES[name]
+    case, parameters = reference(name), CASES[name]
     graph = graph_of(case)
-    scale = Support.of(graph, min_distance=1e-6, **own).scale
-    support = Support(scale, own["power"], 1e-6 / scale)  # R's least distance is no share of the scale
-    assert scale ** -own["power"] == pytest.approx(case.scalars["gamma"], rel=1e-12)
-    # R loses digits of 1 - exp(-x) for duplicates, which is 3e-12.
+    scale = Support.of(graph, min_distance=1e-6, **parameters).scale
+    support = Support(scale, parameters["power"], 1e-6 / scale)  # the minimum distance of R is not relative
+    assert scale ** -parameters["power"] == pytest.approx(case.scalars["gamma"], rel=1e-12)
+    # For duplicates, R loses digits of 1 - exp(-x), which is 3e-12.
     np.testing.assert_allclose(support(graph.data), case.arrays["W"].ravel(), rtol=1e-6)
     weights = csr_array((case.arrays["W"].ravel(), graph.indices, graph.indptr), shape=graph.shape)
     orders = visits(case)
@@ -79,9 +79,9 @@ def test_the_same_visits_give_the_labels_of_r_in_s2(reference, s2):
 def test_four_clusters_of_fourclass_by_most_seeds(fourclass):
     X, y = fourclass
     fits = [EKNNClus(60, q=0.9, random_state=seed).fit(X) for seed in range(20)]
-    found = [model.n_clusters_ for model in fits]
-    assert found.count(4) >= 13
-    assert set(found) <= {4, 5}
+    numbers = [model.n_clusters_ for model in fits]
+    assert numbers.count(4) >= 13
+    assert set(numbers) <= {4, 5}
     assert np.median([adjusted_rand_score(y, model.labels_) for model in fits]) == pytest.approx(0.72, abs=0.01)
 
 
@@ -90,5 +90,5 @@ def test_fifteen_clusters_of_s2_by_most_seeds_with_an_objective_like_that_of_r(r
     fits = [EKNNClus(200, q=0.9, random_state=seed).fit(s2) for seed in range(4)]
     assert [model.n_clusters_ for model in fits].count(15) >= 3
     of_r = EKNNClus(200, q=0.9, y_init=case.arrays["y_pl_1b"], random_state=0).fit(s2)
-    assert of_r.n_iter_ == 1  # R ended where nobody wants to change
+    assert of_r.n_iter_ == 1  # no label changes at the result of R
     assert max(model.objective_ for model in fits) >= of_r.objective_ * (1 - 1e-12)

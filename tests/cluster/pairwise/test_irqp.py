@@ -1,11 +1,11 @@
-"""The descent of EVCLUS: what constraints cost, and which samples stand for the others."""
+"""Descent of EVCLUS: the penalty of constraints, its end, and stratified samples."""
 
 import numpy as np
 import pytest
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.focal_families import random_masses
-from evlearn.cluster.pairwise.irqp import stratified, sweep_masses
+from evlearn.cluster.pairwise.irqp import stratified_indices, sweep_masses
 from evlearn.cluster.pairwise.pair_graph import AllPairs
 from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.penalty import Penalty
@@ -17,7 +17,7 @@ FIRST, SECOND, EITHER = np.eye(4)[1:]
 @pytest.mark.parametrize(
     ("rows", "kind", "expected"),
     [
-        ([FIRST, SECOND], "must_link", 4.0),  # broken for sure: Pl(different) + 1 - Pl(same) is two
+        ([FIRST, SECOND], "must_link", 4.0),  # surely violated: Pl(different) + 1 - Pl(same) is 2
         ([FIRST, FIRST], "must_link", 0.0),
         ([FIRST, EITHER], "must_link", 2.0),  # both are plausible
         ([FIRST, FIRST], "cannot_link", 4.0),
@@ -25,9 +25,9 @@ FIRST, SECOND, EITHER = np.eye(4)[1:]
         ([EITHER, EITHER], "cannot_link", 2.0),
     ],
 )
-def test_a_constraint_costs_four_times_what_the_paper_prints(rows, kind, expected):
-    # Equation 9 of Li et al. (2018): xi / (2 n) times the sum of Pl(different) + 1 - Pl(same) over must-links, and
-    # the other way round over cannot-links.
+def test_a_constraint_costs_4_times_as_much_as_in_the_paper(rows, kind, expected):
+    # Equation 9 of Li et al. (2018) is xi / (2 n) times the sum of Pl(different) + 1 - Pl(same) over must-links,
+    # plus the sum of Pl(same) + 1 - Pl(different) over cannot-links.
     xi = 0.3
     penalty = Penalty.of(PairwiseConstraints(**{kind: [(0, 1)]}), xi, SETS)
     assert penalty.value(np.array(rows)) == pytest.approx(expected * xi, abs=1e-15)
@@ -36,11 +36,11 @@ def test_a_constraint_costs_four_times_what_the_paper_prints(rows, kind, expecte
 def test_the_penalty_is_a_mean_over_all_constraints():
     constraints = PairwiseConstraints(must_link=[(0, 1), (0, 2)], cannot_link=[(1, 2), (2, 3)])
     masses = np.array([FIRST, SECOND, FIRST, FIRST])
-    # Broken are the must-link of 0 and 1 and the cannot-link of 2 and 3: two of four.
+    # 2 of 4 constraints are violated: the must-link of 0 and 1, and the cannot-link of 2 and 3.
     assert Penalty.of(constraints, 1.0, SETS).value(masses) == pytest.approx(2.0)
 
 
-def test_where_a_descent_ends_does_not_depend_on_the_unit_of_the_objective():
+def test_the_end_of_a_descent_does_not_depend_on_the_unit_of_the_objective():
     random = np.random.RandomState(0)
     delta = random.uniform(size=(30, 30))
     delta = np.triu(delta, k=1) + np.triu(delta, k=1).T
@@ -55,9 +55,9 @@ def test_where_a_descent_ends_does_not_depend_on_the_unit_of_the_objective():
 
 
 @pytest.mark.parametrize("counts", [[90, 10], [10, 90], [30, 60, 10], [1, 1, 98]])
-def test_a_sample_by_labels_has_every_label_in_its_share(counts):
+def test_a_stratified_sample_contains_all_labels_in_proportion(counts):
     labels = np.random.default_rng(0).permutation(np.repeat(np.arange(len(counts)), counts))
-    chosen = stratified(labels, 20, np.random.RandomState(0))
+    chosen = stratified_indices(labels, 20, np.random.RandomState(0))
     assert len(np.unique(chosen)) == 20
     shares = np.bincount(labels[chosen], minlength=len(counts))
     assert (np.abs(shares - 0.2 * np.array(counts)) <= 1).all()

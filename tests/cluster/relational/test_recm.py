@@ -13,15 +13,16 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from benchmarks.common.papers import RECM
 from evlearn import cluster
 from evlearn.belief import FocalSets
+from evlearn.cluster import FocalFamily
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
 from evlearn.cluster.isolation import crisp_clusters
-from evlearn.cluster.relational.squared_dissimilarities import Squares, missing_to_euclidean
+from evlearn.cluster.relational.squared_dissimilarities import Squares, euclidean_shift
 from evlearn.cluster.relational.weighted_means import RelationalModel
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.datasets import load_butterfly, make_fourclass
 
 cut_off = pytest.mark.filterwarnings("ignore:the masses still changed:sklearn.exceptions.ConvergenceWarning")
-clipping = pytest.mark.filterwarnings("ignore:squared distances to prototypes came out negative")
+clipping = pytest.mark.filterwarnings("ignore:squared distances to prototypes were negative")
 seeds = st.integers(0, 10_000)
 
 
@@ -37,7 +38,7 @@ def blobs():
     return make_fourclass(400, random_state=0)
 
 
-def some_objects(seed, n_samples=30):
+def make_samples(seed, n_samples=30):
     random = np.random.default_rng(seed)
     X = random.standard_normal((n_samples, 3)) + 4 * random.integers(3, size=(n_samples, 1))
     return X, random.dirichlet(np.ones(8), size=n_samples)
@@ -45,7 +46,7 @@ def some_objects(seed, n_samples=30):
 
 @pytest.mark.parametrize("init", ["random", "kmeans"])
 @pytest.mark.parametrize("focal_sets", ["full", "pairs", "simple", "neighbor_pairs"])
-def test_it_finds_the_clusters_and_publishes_its_result(blobs, focal_sets, init):
+def test_a_fit_finds_the_clusters_and_sets_its_attributes(blobs, focal_sets, init):
     X, y = blobs
     model = RECM(4, focal_sets=focal_sets, init=init, n_init=3, random_state=0).fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.65
@@ -60,7 +61,7 @@ def test_it_finds_the_clusters_and_publishes_its_result(blobs, focal_sets, init)
     np.testing.assert_array_equal(model.predict(X[:5]), model.labels_[:5])
 
 
-def test_the_objective_is_what_its_formula_says(blobs):
+def test_the_objective_matches_its_formula(blobs):
     X = blobs[0]
     model = RECM(4, alpha=0.7, beta=1.8, delta=3, random_state=0).fit(X)
     prototypes = model.prototype_weights_ @ X
@@ -86,13 +87,13 @@ def test_the_distance_to_the_empty_set_is_a_quantile_of_the_dissimilarities(blob
 @cut_off
 @settings(max_examples=20)
 @given(seeds, st.sampled_from([1.2, 1.5, 2.0]), st.sampled_from([0.0, 1.0, 2.0]))
-def test_it_is_evidential_c_means_where_dissimilarities_are_euclidean(seed, beta, alpha):
-    X, masses = some_objects(seed)
+def test_with_euclidean_dissimilarities_it_is_evidential_c_means(seed, beta, alpha):
+    X, masses = make_samples(seed)
     costs = SetCosts.ecm(FocalSets.full(3), alpha=alpha, beta=beta, delta=5)
     model = EuclideanModel(costs, Coordinates.of(X), np.zeros((3, 3)))
     expected = masses
     for _ in range(10):
-        model = model.solve(model.gather(X, expected))
+        model = model.solve(model.statistics_of(X, expected))
         expected = model.assign(X)
     relational = RECM(3, alpha=alpha, beta=beta, delta=5, init=masses, tol=0, max_iter=10).fit(X)
     np.testing.assert_allclose(relational.masses_, expected, rtol=0, atol=1e-8)
@@ -102,8 +103,8 @@ def test_it_is_evidential_c_means_where_dissimilarities_are_euclidean(seed, beta
 
 @settings(max_examples=20)
 @given(seeds, st.sampled_from([1.1, 1.5, 2.0, 3.0]))
-def test_the_objective_never_increases_where_dissimilarities_are_euclidean(seed, beta):
-    X, masses = some_objects(seed)
+def test_the_objective_never_increases_with_euclidean_dissimilarities(seed, beta):
+    X, masses = make_samples(seed)
     history = RECM(3, beta=beta, init=masses, max_iter=5000).fit(X).objective_history_
     assert (np.diff(history) <= 1e-9 * history[:-1]).all()
 
@@ -111,8 +112,8 @@ def test_the_objective_never_increases_where_dissimilarities_are_euclidean(seed,
 @cut_off
 @settings(max_examples=20)
 @given(seeds)
-def test_permuting_objects_permutes_the_result(seed):
-    X, masses = some_objects(seed)
+def test_permuting_samples_permutes_the_result(seed):
+    X, masses = make_samples(seed)
     order = np.random.default_rng(seed).permutation(len(X))
     plain = RECM(3, init=masses, max_iter=20).fit(X)
     permuted = RECM(3, init=masses[order], max_iter=20).fit(X[order])
@@ -122,14 +123,14 @@ def test_permuting_objects_permutes_the_result(seed):
 @cut_off
 @settings(max_examples=20)
 @given(seeds)
-def test_place_unit_and_constant_attributes_change_nothing(seed):
-    X, masses = some_objects(seed)
-    turn = np.linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))[0]
+def test_location_unit_and_constant_features_change_nothing(seed):
+    X, masses = make_samples(seed)
+    rotation = np.linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))[0]
     plain = RECM(3, delta=5, init=masses, max_iter=20).fit(X)
     wider = RECM(3, delta=5, init=masses, max_iter=20).fit(np.column_stack([X, np.full(len(X), 7.0)]))
     np.testing.assert_array_equal(wider.masses_, plain.masses_)
-    moved = RECM(3, delta=5, init=masses, max_iter=20).fit(X @ turn + 100)
-    np.testing.assert_allclose(moved.masses_, plain.masses_, rtol=0, atol=1e-6)
+    rotated = RECM(3, delta=5, init=masses, max_iter=20).fit(X @ rotation + 100)
+    np.testing.assert_allclose(rotated.masses_, plain.masses_, rtol=0, atol=1e-6)
     larger = RECM(3, delta=5000, init=masses, max_iter=20).fit(1000 * X)
     np.testing.assert_allclose(larger.masses_, plain.masses_, rtol=0, atol=1e-7)
     assert larger.objective_ == pytest.approx(1e6 * plain.objective_, rel=1e-9)
@@ -138,16 +139,16 @@ def test_place_unit_and_constant_attributes_change_nothing(seed):
 @clipping
 @settings(max_examples=20)
 @given(seeds, st.sampled_from(["clip", "shift"]))
-def test_identical_objects_have_identical_masses(seed, nonmetric):
-    X, _ = some_objects(seed, 15)
+def test_identical_samples_have_identical_masses(seed, nonmetric):
+    X, _ = make_samples(seed, 15)
     X = np.abs(np.repeat(X, 3, axis=0))
     model = RECM(3, metric="manhattan", nonmetric=nonmetric, max_iter=5000, random_state=0).fit(X)
-    together = model.masses_.reshape(15, 3, -1)
-    np.testing.assert_allclose(np.ptp(together, axis=1), 0, atol=1e-9)
+    copies = model.masses_.reshape(15, 3, -1)
+    np.testing.assert_allclose(np.ptp(copies, axis=1), 0, atol=1e-9)
 
 
 @pytest.mark.parametrize("factor", [1e-100, 1e100, 1e150])
-def test_extreme_units_are_as_good_as_any(blobs, factor):
+def test_extreme_units_have_the_same_result(blobs, factor):
     X = blobs[0]
     plain = RECM(4, random_state=0).fit(X)
     model = RECM(4, random_state=0).fit(factor * X)
@@ -160,11 +161,11 @@ def test_extreme_units_are_as_good_as_any(blobs, factor):
     assert squares.delta_ == pytest.approx(factor**0.5 * plain.delta_, rel=1e-9)
 
 
-def test_a_place_far_from_the_origin_is_as_good_as_any(blobs):
+def test_data_far_from_the_origin_have_the_same_result(blobs):
     X = blobs[0]
     plain = RECM(4, random_state=0).fit(X)
-    far = RECM(4, random_state=0).fit(X + 1e6 * X.std())
-    np.testing.assert_allclose(far.masses_, plain.masses_, rtol=0, atol=1e-5)
+    other = RECM(4, random_state=0).fit(X + 1e6 * X.std())
+    np.testing.assert_allclose(other.masses_, plain.masses_, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("init", ["random", "kmeans"])
@@ -182,7 +183,7 @@ def test_a_place_far_from_the_origin_is_as_good_as_any(blobs):
     ],
     ids=["one place", "two places", "a constant column", "two samples", "all alone", "one cluster", "far out"],
 )
-def test_awkward_data_give_valid_masses(X, n_clusters, nonmetric, init):
+def test_degenerate_data_give_valid_masses(X, n_clusters, nonmetric, init):
     model = RECM(n_clusters, nonmetric=nonmetric, init=init, random_state=0, max_iter=5000).fit(X)
     assert np.isfinite(model.masses_).all()
     np.testing.assert_allclose(model.masses_.sum(axis=1), 1, rtol=0, atol=1e-10)
@@ -190,15 +191,15 @@ def test_awkward_data_give_valid_masses(X, n_clusters, nonmetric, init):
     assert model.delta_ > 0
 
 
-def test_as_many_clusters_as_objects_leave_everyone_alone():
+def test_with_as_many_clusters_as_samples_each_sample_is_a_cluster():
     X = np.random.default_rng(0).standard_normal((6, 2))
     model = RECM(6, focal_sets="simple", init="kmeans", random_state=0).fit(X)
     assert sorted(model.labels_) == list(range(6))
     assert model.objective_ == pytest.approx(0, abs=1e-12)
 
 
-def test_a_cluster_that_nobody_gives_mass_to_stays_where_it_is():
-    X, _ = some_objects(0)
+def test_a_cluster_without_mass_has_valid_weights():
+    X, _ = make_samples(0)
     masses = np.zeros((len(X), 5))
     masses[:, 1] = 1
     model = RECM(3, focal_sets="simple", beta=1.1, init=masses, random_state=0).fit(X)
@@ -206,7 +207,7 @@ def test_a_cluster_that_nobody_gives_mass_to_stays_where_it_is():
     assert np.isfinite(model.masses_).all()
 
 
-def test_without_a_finite_distance_to_the_empty_set_nobody_is_an_outlier():
+def test_with_an_infinite_delta_no_sample_is_an_outlier():
     model = RECM(2, delta=np.inf, random_state=0).fit(load_butterfly().data)
     assert (model.masses_[:, 0] == 0).all()
     assert np.isfinite(model.objective_)
@@ -215,7 +216,7 @@ def test_without_a_finite_distance_to_the_empty_set_nobody_is_an_outlier():
 @clipping
 @pytest.mark.parametrize("nonmetric", ["clip", "shift"])
 @pytest.mark.parametrize("squared", [False, True])
-def test_prediction_of_training_objects_is_the_fit(blobs, nonmetric, squared):
+def test_prediction_of_training_samples_is_the_fit(blobs, nonmetric, squared):
     X = np.repeat(blobs[0][::4], 2, axis=0)
     direct = RECM(4, metric="manhattan", nonmetric=nonmetric, random_state=0).fit(X)
     np.testing.assert_allclose(direct.predict_mass(X).masses, direct.masses_, rtol=0, atol=1e-12)
@@ -227,22 +228,22 @@ def test_prediction_of_training_objects_is_the_fit(blobs, nonmetric, squared):
         np.testing.assert_allclose(model.masses_, direct.masses_, rtol=0, atol=1e-12)
 
 
-def test_prediction_walks_through_many_objects_in_blocks(blobs, monkeypatch):
+def test_many_samples_are_predicted_in_blocks(blobs, monkeypatch):
     X = blobs[0]
     model = RECM(4, random_state=0).fit(X)
-    monkeypatch.setattr("evlearn.cluster.relational.recm._BLOCK_NUMBERS", 7 * len(X))
+    monkeypatch.setattr("evlearn.cluster.relational.recm._BLOCK_SIZE", 7 * len(X))
     np.testing.assert_allclose(model.predict_mass(X).masses, model.masses_, rtol=0, atol=1e-12)
 
 
-def test_cosine_dissimilarities_predict_training_objects_although_they_round(blobs):
-    # Computed from two arrays, the dissimilarity of a sample to itself is not quite zero.
+def test_rounded_cosine_dissimilarities_of_training_samples_give_the_masses_of_the_fit(blobs):
+    # Computed from 2 arrays, the dissimilarity of a sample to itself is not exactly 0.
     X = np.random.default_rng(0).standard_normal((60, 5))
     model = RECM(3, metric="cosine", nonmetric="shift", random_state=0).fit(X)
     assert model.shift_ > 0
     np.testing.assert_allclose(model.predict_mass(X.copy()).masses, model.masses_, rtol=0, atol=1e-9)
 
 
-def test_new_objects_are_judged_sensibly():
+def test_masses_of_new_samples_are_plausible():
     model = RECM(2, delta=5, random_state=0).fit(load_butterfly().data)
     new = model.predict_mass([[-3.5, 0.1], [0, 0.2], [3.5, -0.1], [40, 40]])
     rough = new.to_rough()
@@ -255,19 +256,19 @@ def test_new_objects_are_judged_sensibly():
 def test_negative_squared_distances_are_clipped_with_a_warning():
     X = np.random.default_rng(0).standard_normal((40, 2))
     D = pairwise_distances(X) ** 2  # squares of squares: far from Euclidean
-    with pytest.warns(UserWarning, match="came out negative.*squared_input=True; nonmetric='shift'"):
+    with pytest.warns(UserWarning, match="were negative.*squared_input=True; nonmetric='shift'"):
         model = RECM(3, metric="precomputed", random_state=0).fit(D)
     assert np.isfinite(model.masses_).all()
     np.testing.assert_allclose(model.predict_mass(D).masses, model.masses_, rtol=0, atol=1e-9)
 
 
 @given(seeds)
-def test_a_shift_is_as_large_as_it_must_be_and_no_larger(seed):
+def test_a_shift_is_as_small_as_possible(seed):
     D = np.triu(np.random.default_rng(seed).uniform(size=(12, 12)), 1)
     D = D + D.T
     unit, squares = Squares.of(D, squared=False, shifted=True)
-    assert missing_to_euclidean(squares) < 1e-12
-    assert missing_to_euclidean(squares - 0.001 * unit.shift * (D > 0)) > 0
+    assert euclidean_shift(squares) < 1e-12
+    assert euclidean_shift(squares - 0.001 * unit.shift * (D > 0)) > 0
 
 
 @pytest.mark.slow
@@ -283,21 +284,21 @@ def test_a_shift_makes_any_dissimilarities_euclidean(seed, duplicates):
     history = model.objective_history_
     assert (np.diff(history) <= 1e-9 * history[:-1]).all()
     shifted = D**2 + model.shift_ * (D > 0)
-    assert missing_to_euclidean(shifted) < 1e-12
+    assert euclidean_shift(shifted) < 1e-12
     if not duplicates:
-        assert missing_to_euclidean(D**2 + 0.999 * model.shift_ * (D > 0)) > 0
-    given_shifted = RECM(3, metric="precomputed", squared_input=True, random_state=0, max_iter=20_000).fit(shifted)
-    np.testing.assert_allclose(given_shifted.masses_, model.masses_, rtol=0, atol=1e-6)
+        assert euclidean_shift(D**2 + 0.999 * model.shift_ * (D > 0)) > 0
+    other = RECM(3, metric="precomputed", squared_input=True, random_state=0, max_iter=20_000).fit(shifted)
+    np.testing.assert_allclose(other.masses_, model.masses_, rtol=0, atol=1e-6)
 
 
 def test_euclidean_dissimilarities_are_not_shifted(blobs):
     X = blobs[0]
-    clipped, shifted = (RECM(4, nonmetric=one, random_state=0).fit(X) for one in ("clip", "shift"))
+    clipped, shifted = (RECM(4, nonmetric=nonmetric, random_state=0).fit(X) for nonmetric in ("clip", "shift"))
     assert shifted.shift_ == 0
     np.testing.assert_array_equal(shifted.masses_, clipped.masses_)
 
 
-def test_squares_and_roots_give_the_same(blobs):
+def test_squares_and_roots_give_the_same_masses(blobs):
     D = pairwise_distances(blobs[0])
     plain = RECM(4, metric="precomputed", random_state=0).fit(D)
     squares = RECM(4, metric="precomputed", squared_input=True, random_state=0).fit(D**2)
@@ -309,14 +310,14 @@ def test_squares_and_roots_give_the_same(blobs):
 
 
 @pytest.mark.parametrize("init", ["random", "kmeans"])
-def test_one_result_whatever_the_threads(blobs, init):
+def test_the_result_does_not_depend_on_the_number_of_threads(blobs, init):
     X, _ = blobs
     fits = [RECM(4, init=init, n_init=3, n_jobs=n_jobs, random_state=3).fit(X) for n_jobs in (None, 2)]
     for other in fits[1:]:
         np.testing.assert_array_equal(other.masses_, fits[0].masses_)
         np.testing.assert_array_equal(other.objective_history_, fits[0].objective_history_)
-    again = clone(fits[0]).fit(X)
-    np.testing.assert_array_equal(again.masses_, fits[0].masses_)
+    copy = clone(fits[0]).fit(X)
+    np.testing.assert_array_equal(copy.masses_, fits[0].masses_)
 
 
 def test_more_starts_are_never_worse(blobs):
@@ -325,13 +326,13 @@ def test_more_starts_are_never_worse(blobs):
     assert objectives[1] <= objectives[0]
 
 
-def test_neighbouring_clusters_are_found_and_paired():
+def test_neighboring_clusters_are_found_and_paired():
     random = np.random.default_rng(0)
     X = np.column_stack([np.repeat([0.0, 4, 8, 12], 60), np.zeros(240)]) + random.standard_normal((240, 2)) * 0.8
-    model = RECM(4, focal_sets="neighbor_pairs", n_pair_neighbors=2, init="kmeans", random_state=0).fit(X)
-    pairs = {frozenset(one) for one in model.focal_sets_ if len(one) == 2}
-    along = np.argsort([X[model.labels_ == k, 0].mean() for k in range(4)])
-    assert pairs == {frozenset(map(int, along[k : k + 2])) for k in range(3)}
+    model = RECM(4, focal_sets=FocalFamily("neighbor_pairs", n_neighbors=2), init="kmeans", random_state=0).fit(X)
+    pairs = {frozenset(subset) for subset in model.focal_sets_ if len(subset) == 2}
+    order = np.argsort([X[model.labels_ == k, 0].mean() for k in range(4)])
+    assert pairs == {frozenset(map(int, order[k : k + 2])) for k in range(3)}
     assert len(model.objective_history_) == model.n_iter_ + 1
     np.testing.assert_allclose(model.predict_mass(X).masses, model.masses_, rtol=0, atol=1e-12)
 
@@ -346,9 +347,9 @@ def test_frames_of_any_kind_are_accepted(blobs):
         np.testing.assert_array_equal(model.predict(frame), plain.labels_)
     names = [f"row {k}" for k in range(60)]
     D = pd.DataFrame(pairwise_distances(X), index=names, columns=names)
-    named = RECM(4, metric="precomputed", random_state=0).fit(D)
-    assert named.credal_partition_.sample_names[3] == "row 3"
-    assert named.predict_mass(D).sample_names[3] == "row 3"
+    model = RECM(4, metric="precomputed", random_state=0).fit(D)
+    assert model.credal_partition_.sample_names[3] == "row 3"
+    assert model.predict_mass(D).sample_names[3] == "row 3"
     single = RECM(4, random_state=0).fit(X.astype(np.float32))
     np.testing.assert_allclose(single.masses_, plain.masses_, rtol=0, atol=1e-4)
 
@@ -357,7 +358,7 @@ def test_frames_of_any_kind_are_accepted(blobs):
     ("settings", "message"),
     [
         ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1, got 0"),
-        ({"n_clusters": 13}, "n_clusters=13 needs at least as many samples, and there are n_samples=12"),
+        ({"n_clusters": 13}, "n_clusters=13 is larger than n_samples=12"),
         ({"alpha": -1}, "alpha must be 'auto' or a number at least 0 and at most 100, got -1"),
         ({"beta": 1}, "beta must be 'auto' or a number above 1, got 1"),
         ({"delta": 0}, "delta must be 'auto' or a number above 0, got 0"),
@@ -366,18 +367,18 @@ def test_frames_of_any_kind_are_accepted(blobs):
         ({"nonmetric": "ignore"}, r"nonmetric must be one of \['clip', 'shift'\], got 'ignore'"),
         ({"squared_input": True}, "squared_input=True needs metric='precomputed', got metric='euclidean'"),
         ({"init": "guess"}, r"init must be one of \['kmeans', 'k-means\+\+', 'random'\], got 'guess'"),
-        ({"init": np.eye(4)}, r"init must have shape \(12, 4\), got \(4, 4\)"),
+        ({"init": np.eye(4)}, r"init must have shape \(12, 4\), .* got shape \(4, 4\)"),
         ({"tol": -1}, "tol must be a number at least 0"),
         ({"max_iter": 0}, "max_iter must be a whole number of at least 1"),
         ({"n_init": 0}, "n_init must be a whole number of at least 1"),
     ],
 )
-def test_wrong_parameters_are_named_with_what_is_allowed(settings, message):
+def test_invalid_parameters_are_reported_with_allowed_values(settings, message):
     with pytest.raises(ValueError, match=message):
         RECM(**({"n_clusters": 2} | settings)).fit(load_butterfly().data)
 
 
-def test_wrong_data_are_refused_with_the_reason():
+def test_invalid_data_are_refused_with_the_reason():
     X = load_butterfly().data
     D = pairwise_distances(X)
     model = RECM(2, metric="precomputed")
@@ -385,7 +386,7 @@ def test_wrong_data_are_refused_with_the_reason():
         model.fit(np.abs(X))
     with pytest.raises(ValueError, match="negative dissimilarities"):
         model.fit(-D)
-    with pytest.raises(ValueError, match=r"1 on its diagonal; .* Turn similarities into dissimilarities"):
+    with pytest.raises(ValueError, match=r"1 on its diagonal; .* Convert similarities to dissimilarities"):
         model.fit(np.exp(-D))
     with pytest.raises(ValueError, match="NaN"):
         model.fit(np.full((3, 3), np.nan))
@@ -407,8 +408,8 @@ def test_asymmetric_dissimilarities_are_averaged_with_a_warning():
     skewed = D * (1 + 0.1 * np.triu(np.ones_like(D)))
     with pytest.warns(UserWarning, match="not symmetric"):
         model = RECM(2, metric="precomputed", random_state=0).fit(skewed)
-    even = RECM(2, metric="precomputed", random_state=0).fit((skewed + skewed.T) / 2)
-    np.testing.assert_array_equal(model.masses_, even.masses_)
+    expected = RECM(2, metric="precomputed", random_state=0).fit((skewed + skewed.T) / 2)
+    np.testing.assert_array_equal(model.masses_, expected.masses_)
 
 
 def test_progress_is_reported_when_asked_for(blobs, capsys):
@@ -427,7 +428,7 @@ def test_too_few_iterations_are_reported(blobs):
 
 
 def interrupt_at(monkeypatch, number):
-    """Let the user lose patience in the iteration of that number, whatever start it belongs to."""
+    """Simulate Ctrl-C in the iteration with this number, counted over all starts."""
     from evlearn.cluster.relational import recm
 
     calls = iter(range(1, 1000))
@@ -449,7 +450,7 @@ def test_an_interrupt_ends_all_starts_and_keeps_the_best(blobs, monkeypatch):
     assert model.n_iter_ == first.n_iter_
 
 
-def test_an_interrupt_before_anything_is_known_is_passed_on(blobs, monkeypatch):
+def test_an_interrupt_before_the_first_result_is_passed_on(blobs, monkeypatch):
     interrupt_at(monkeypatch, 1)
     with pytest.raises(KeyboardInterrupt):
         RECM(4, random_state=0).fit(blobs[0])
@@ -464,7 +465,7 @@ def test_an_interrupt_before_the_pairs_keeps_the_simple_fit(blobs, monkeypatch):
 
 
 @pytest.mark.slow
-def test_several_thousand_objects_take_seconds():
+def test_4000_samples_are_clustered():
     random = np.random.default_rng(0)
     y = random.integers(5, size=4000)
     X = random.standard_normal((4000, 10)) + 6 * np.eye(10)[y]
@@ -472,15 +473,16 @@ def test_several_thousand_objects_take_seconds():
     assert adjusted_rand_score(y, model.labels_) > 0.9
 
 
-def test_a_square_below_zero_counts_as_a_very_small_one_and_not_as_none():
-    # Samples 0 and 1 are 4 apart and sample 2 is 1 from each: its square to their mean is 1 - 16 / 4, minus three.
+def test_a_negative_square_is_replaced_by_a_very_small_square_and_not_by_0():
+    # The distance of samples 0 and 1 is 4, and sample 2 has distance 1 to each of them. Its squared distance to
+    # their mean is 1 - 16 / 4 = -3.
     squares = np.array([[0.0, 16, 1], [16, 0, 1], [1, 1, 0]])
     costs = SetCosts.ecm(FocalSets.singletons(2), alpha=1.0, beta=3.0, delta=1.0)
     weights = np.array([[0.5, 0.5, 0], [0, 0, 1]])
-    model, means = RelationalModel.undecided(costs, squares).move(weights, squares)
-    found, clipped = model.costs_at(means)
+    model, means = RelationalModel.at_mean(costs, squares).move(weights, squares)
+    result, clipped = model.costs_at(means)
     assert clipped
-    assert 0 < found[2, 1] <= 1e-9 * squares.mean()
-    np.testing.assert_allclose(found[:2], [[1, 4, 1], [1, 4, 1]])  # what distances say where they are possible
-    assert found[2, 2] == 0  # sample 2 is where the second prototype is, and so belongs to it
+    assert 0 < result[2, 1] <= 1e-9 * squares.mean()
+    np.testing.assert_allclose(result[:2], [[1, 4, 1], [1, 4, 1]])  # these squares are not clipped
+    assert result[2, 2] == 0  # sample 2 coincides with the second prototype, and belongs to it
     np.testing.assert_array_equal(model.assign(squares)[2], [0, 0, 1])

@@ -1,1 +1,1 @@
-"""Clusters with a centre: evidential relatives of c-means, for rows of features."""
+"""Clusterers with prototypes: evidential versions of c-means for samples with features."""

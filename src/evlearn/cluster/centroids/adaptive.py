@@ -1,8 +1,9 @@
-r"""Prototypes with a metric for each cluster, as in Gustafson and Kessel's fuzzy clustering.
+r"""Prototypes with one metric per cluster, as in the Gustafson-Kessel algorithm for fuzzy clustering.
 
-The squared distance to the barycentre of a set is :math:`(x-\bar v_j)^T\bar S_j(x-\bar v_j)` with
-:math:`\bar S_j` the mean of the metrics of its clusters, each of determinant one. Sums of rows by set and sums of
-outer products by cluster are enough to move prototypes and metrics: an iteration is one pass over the data.
+The squared distance to the barycenter of a set is :math:`(x-\bar v_j)^T\bar S_j(x-\bar v_j)`, where :math:`\bar
+S_j` is the mean of the metrics of its clusters, each with determinant 1. Weighted sums of rows for each set and
+sums of outer products for each cluster suffice to update prototypes and metrics, so an iteration reads the data
+once.
 """
 
 from dataclasses import dataclass, replace
@@ -14,31 +15,66 @@ import numpy as np
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel, PrototypeModel, Statistics
 from evlearn.cluster.set_costs import SetCosts, masses_of_costs, powers_of, solve_positive, total_cost
 from evlearn.utils.chunks import row_blocks
+from evlearn.utils.specification import Specification
 from evlearn.utils.typing import FloatArray
-from evlearn.utils.validation import check_shape
+from evlearn.utils.validation import check_choice, check_real, check_shape
 
-_BLOCK_ROWS = 4096  # of products that should stay in cache
-_FLATTEST = 1e-12  # eigenvalue of a scatter whose mean eigenvalue is one
+_BLOCK_ROWS = 4096  # rows per block, so that the products stay in the cache
+_FLATTEST = 1e-12  # smallest eigenvalue of a scatter matrix with mean eigenvalue 1
+
+
+@dataclass
+class AdaptiveMetric(Specification):
+    """Metrics of determinant 1, one for each cluster: a value of the parameter `metric`.
+
+    ``metric="adaptive"`` is equivalent to ``AdaptiveMetric()``.
+
+    Parameters
+    ----------
+    reg_covar : float, default=1e-6
+        Share of the Euclidean metric in each metric, from 0 to 1. Use a larger value for many features and few
+        samples.
+
+    Examples
+    --------
+    >>> from evlearn.cluster import ECM, AdaptiveMetric
+    >>> from evlearn.datasets import load_butterfly
+    >>> metric = AdaptiveMetric(reg_covar=0.01)
+    >>> model = ECM(2, metric=metric, random_state=0).fit(load_butterfly().data)
+    >>> model.metrics_.shape
+    (2, 2, 2)
+    """
+
+    reg_covar: float = 1e-6
+
+    def __post_init__(self) -> None:
+        check_real("reg_covar", self.reg_covar, 0, 1)
+
+
+def check_metric(metric: Any) -> None:
+    """Check the parameter `metric` of clusterers with prototypes."""
+    if not isinstance(metric, AdaptiveMetric):
+        check_choice("metric", metric, ("euclidean", "adaptive"))
 
 
 @dataclass(frozen=True)
 class AdaptiveModel(PrototypeModel):
-    r"""Prototypes and metrics; the costs are those of ECM.
+    """Model with a metric for each cluster; the costs are those of ECM.
 
     Attributes
     ----------
     costs : SetCosts
-        What the sets of clusters cost.
+        Costs of the focal sets.
     coordinates : Coordinates
-        Where the prototypes live.
+        Coordinates of the prototypes.
     prototypes : ndarray of shape (n_clusters, n_features)
-        The prototypes, in these coordinates.
+        Prototypes in these coordinates.
     metrics : ndarray of shape (n_clusters, n_features, n_features)
-        The metrics of the clusters.
+        Metrics of the clusters.
     reg_covar : float
-        How much of a round metric is mixed into each.
+        Share of the Euclidean metric in each metric.
     fixed : bool, default=False
-        Whether the prototypes stay where they are, and only the metrics move.
+        Whether the prototypes are fixed and only the metrics change.
     """
 
     metrics: FloatArray
@@ -58,65 +94,68 @@ class AdaptiveModel(PrototypeModel):
         return out
 
     def collect(self, rows: FloatArray, weights: Any = None) -> Statistics:
-        """The statistics of rows, without keeping their masses."""
-        total = self.gather(rows[:0], np.empty((0, len(self.costs.focal_sets))))
+        """Return the statistics of rows without storing their masses."""
+        total = self.statistics_of(rows[:0], np.empty((0, len(self.costs.focal_sets))))
         for block in row_blocks(len(rows), _BLOCK_ROWS):
             costs = self.costs_of(rows[block])
             masses = masses_of_costs(costs, self.costs.beta)
             total += self._sum(rows[block], masses, costs, None if weights is None else weights[block])
         return total
 
-    def gather(self, rows: FloatArray, masses: FloatArray, weights: Any = None) -> Statistics:
-        """The statistics of rows whose masses are given."""
+    def statistics_of(self, rows: FloatArray, masses: FloatArray, weights: Any = None) -> Statistics:
+        """Return the statistics of rows with given masses."""
         return self._sum(rows, masses, self.costs_of(rows), weights)
 
     def costs_of(self, rows: FloatArray) -> FloatArray:
-        """The cost of every set at rows, in squared units of the model; zero where it is lost in rounding."""
-        inside = self.coordinates.enter(rows)
-        shares, images, constants = self._of_sets
-        squares = np.stack([np.einsum("nd,nd->n", inside @ one, inside) for one in self.metrics], axis=1)
-        whole = squares @ shares + constants
-        left = whole - 2 * (inside @ images.T)
-        left[left <= 16 * np.finfo(np.float64).eps * whole] = 0
-        # gain is |A|^alpha.
+        """Return the cost of each set for each row, in squared units of the model."""
+        points = self.coordinates.transform(rows)
+        shares, images, constants = self._set_terms
+        squared_norms = np.stack(
+            [np.einsum("nd,nd->n", points @ metric, points) for metric in self.metrics], axis=1
+        )
+        total = squared_norms @ shares + constants
+        differences = total - 2 * (points @ images.T)
+        differences[differences <= 16 * np.finfo(np.float64).eps * total] = 0
         empty = np.full((len(rows), 1), self.empty_cost)
-        return np.hstack([empty, left * self.costs.gain])
+        return np.hstack([empty, differences * self.costs.gain])
 
     def solve(self, statistics: Statistics) -> "AdaptiveModel":
-        """The model with the prototypes, and then the metrics, that are best for the statistics."""
-        prototypes = self.prototypes if self.fixed else self._move(statistics)
-        return replace(self, prototypes=prototypes, metrics=self._turn(statistics, prototypes))
+        """Return the model with the best prototypes for the statistics, then the best metrics for these."""
+        prototypes = self.prototypes if self.fixed else self._solve_prototypes(statistics)
+        return replace(self, prototypes=prototypes, metrics=self._solve_metrics(statistics, prototypes))
 
     @property
     def set_metrics(self) -> FloatArray:
-        """The metric of each nonempty set: the mean of those of its clusters."""
+        """Metric of each nonempty set: the mean of the metrics of its clusters."""
         return np.asarray(
             np.einsum("jk,kde->jde", self.costs.membership, self.metrics) / self.costs.size[:, None, None]
         )
 
     @cached_property
-    def _of_sets(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What costs take from sets: shares of clusters, barycentres in their metrics, and their squared norms."""
-        centres = self.costs.barycentres(self.prototypes)
-        images = np.einsum("jde,je->jd", self.set_metrics, centres)
+    def _set_terms(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Cluster shares of sets, barycenters multiplied by their metrics, and their squared norms."""
+        centers = self.costs.barycenters(self.prototypes)
+        images = np.einsum("jde,je->jd", self.set_metrics, centers)
         shares = (self.costs.membership / self.costs.size[:, None]).T
-        return shares, images, np.einsum("jd,jd->j", images, centres)
+        return shares, images, np.einsum("jd,jd->j", images, centers)
 
     def _squares(self, rows: FloatArray) -> FloatArray:
-        """Squared distances to the prototypes, each in the metric of its cluster, in units of the model."""
-        apart = self.coordinates.enter(rows)[:, None, :] - self.prototypes
-        return np.asarray(np.maximum(np.einsum("nkd,kde,nke->nk", apart, self.metrics, apart, optimize=True), 0))
+        """Return squared distances to the prototypes, in the metrics of their clusters and units of the model."""
+        differences = self.coordinates.transform(rows)[:, None, :] - self.prototypes
+        return np.asarray(
+            np.maximum(np.einsum("nkd,kde,nke->nk", differences, self.metrics, differences, optimize=True), 0)
+        )
 
     def _sum(self, rows: FloatArray, masses: FloatArray, costs: FloatArray, weights: Any) -> Statistics:
-        inside = self.coordinates.enter(rows)
+        points = self.coordinates.transform(rows)
         powers = powers_of(np.asarray(masses, dtype=np.float64), self.costs.beta, weights)
         shares = powers[:, 1:] @ (self.costs.membership * self.costs.spread[:, None])
-        scatter = np.stack([(inside * share[:, None]).T @ inside for share in shares.T])
+        scatter = np.stack([(points * share[:, None]).T @ points for share in shares.T])
         cost = total_cost(powers, costs) / self.coordinates.scale**2
-        return Statistics(cost, powers.sum(axis=0), powers[:, 1:].T @ inside, scatter)
+        return Statistics(cost, powers.sum(axis=0), powers[:, 1:].T @ points, scatter)
 
-    def _move(self, statistics: Statistics) -> FloatArray:
-        """V-step: all prototypes at once, for the metrics tie their coordinates together."""
+    def _solve_prototypes(self, statistics: Statistics) -> FloatArray:
+        """Update the prototypes (V-step), all together because the metrics couple their coordinates."""
         c, d = self.prototypes.shape
         F, metrics = self.costs.membership, self.set_metrics
         weights = statistics.powers[1:] * self.costs.gain / self.costs.size**2
@@ -124,41 +163,41 @@ class AdaptiveModel(PrototypeModel):
             c * d, c * d
         )
         images = np.einsum("jde,je->jd", metrics, statistics.sums)
-        right = ((F * self.costs.spread[:, None]).T @ images).reshape(c * d, 1)
+        right_side = ((F * self.costs.spread[:, None]).T @ images).reshape(c * d, 1)
         before = self.prototypes.reshape(c * d, 1)
-        return np.asarray((before + solve_positive(matrix, right - matrix @ before)).reshape(c, d))
+        return np.asarray((before + solve_positive(matrix, right_side - matrix @ before)).reshape(c, d))
 
-    def _turn(self, statistics: Statistics, prototypes: FloatArray) -> FloatArray:
-        """S-step: each metric is the inverse of its cluster's scatter, brought to determinant one."""
+    def _solve_metrics(self, statistics: Statistics, prototypes: FloatArray) -> FloatArray:
+        """Update the metrics (S-step): inverse scatter matrices of the clusters, scaled to determinant 1."""
         assert statistics.scatter is not None
-        centres = self.costs.barycentres(prototypes)
+        centers = self.costs.barycenters(prototypes)
         factors = self.costs.membership * self.costs.spread[:, None]
-        crossed = np.einsum("jk,jd,je->kde", factors, statistics.sums, centres)
-        squared = np.einsum("jk,jd,je->kde", factors * statistics.powers[1:, None], centres, centres)
-        scatters = statistics.scatter - crossed - crossed.transpose(0, 2, 1) + squared
-        return np.stack([_metric(one, self.reg_covar) for one in scatters])
+        cross_products = np.einsum("jk,jd,je->kde", factors, statistics.sums, centers)
+        squares = np.einsum("jk,jd,je->kde", factors * statistics.powers[1:, None], centers, centers)
+        scatters = statistics.scatter - cross_products - cross_products.transpose(0, 2, 1) + squares
+        return np.stack([_metric(scatter, self.reg_covar) for scatter in scatters])
 
 
 def make_model(
-    metric: str,
+    metric: str | AdaptiveMetric,
     costs: SetCosts,
     coordinates: Coordinates,
     prototypes: FloatArray,
     *,
     metrics: FloatArray | None = None,
-    reg_covar: float,
     fixed: bool = False,
 ) -> EuclideanModel | AdaptiveModel:
-    """The model that the parameter `metric` of an estimator stands for."""
+    """Return the model that the parameter `metric` of an estimator specifies."""
     if metric == "euclidean":
         return EuclideanModel(costs, coordinates, prototypes, fixed)
+    reg_covar = (metric if isinstance(metric, AdaptiveMetric) else AdaptiveMetric()).reg_covar
     if metrics is None:
-        metrics = round_metrics(prototypes)
+        metrics = euclidean_metrics(prototypes)
     return AdaptiveModel(costs, coordinates, prototypes, metrics, float(reg_covar), fixed)
 
 
-def round_metrics(prototypes: FloatArray) -> FloatArray:
-    """Euclidean metrics to start from."""
+def euclidean_metrics(prototypes: FloatArray) -> FloatArray:
+    """Return Euclidean metrics as initial metrics."""
     return np.stack([np.eye(prototypes.shape[1])] * len(prototypes))
 
 
@@ -167,7 +206,7 @@ def _metric(scatter: FloatArray, reg_covar: float) -> FloatArray:
     mean = float(np.trace(scatter)) / d
     if not mean > 0:
         return np.eye(d)
-    # Eigenvalues, because those of a flat cluster may come out below zero, and no inverse would tell.
-    sizes, axes = np.linalg.eigh((scatter + scatter.T) / (2 * mean))
-    sizes = np.maximum((1 - reg_covar) * np.maximum(sizes, 0) + reg_covar, _FLATTEST)
-    return np.asarray((axes * (np.exp(np.log(sizes).mean()) / sizes)) @ axes.T)
+    # Eigenvalues of flat clusters may be negative because of rounding, and np.linalg.inv would not report it.
+    eigenvalues, axes = np.linalg.eigh((scatter + scatter.T) / (2 * mean))
+    eigenvalues = np.maximum((1 - reg_covar) * np.maximum(eigenvalues, 0) + reg_covar, _FLATTEST)
+    return np.asarray((axes * (np.exp(np.log(eigenvalues).mean()) / eigenvalues)) @ axes.T)

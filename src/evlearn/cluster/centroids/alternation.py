@@ -1,9 +1,9 @@
-"""The alternation that all prototype methods share: a pass over the rows, and better prototypes."""
+"""Alternation between masses and prototypes, one pass over the rows per iteration."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from evlearn.blocks import Rows
+from evlearn.blocks import RowDataset
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.model import EuclideanModel, Statistics
 from evlearn.utils.convergence import Trace
@@ -11,8 +11,8 @@ from evlearn.utils.convergence import Trace
 Model = EuclideanModel | AdaptiveModel
 
 
-class Point(NamedTuple):
-    """Prototypes, and what all rows tell about better ones."""
+class Iterate(NamedTuple):
+    """Model and the statistics of all rows for it."""
 
     model: Model
     statistics: Statistics
@@ -20,40 +20,40 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Alternation:
-    """One iteration over some rows, for `evlearn.utils.convergence.descend`.
+    """Iterations over a dataset, for `evlearn.utils.convergence.descend`.
 
     Attributes
     ----------
-    rows : Rows
-        The data.
+    rows : RowDataset
+        Data.
     weights : object or None
-        The weights of the rows, aligned with them.
+        Weights of the rows, aligned with them.
     tol : float
-        The share of the objective that an iteration must gain for another to follow.
+        Relative decrease of the objective at or below which the descent has converged.
     n_jobs : int or None, default=None
-        How many workers.
+        Number of workers.
     """
 
-    rows: Rows
+    rows: RowDataset
     weights: Any
     tol: float
     n_jobs: int | None = None
 
-    def trace(self, model: Model, history: list[float] | None = None) -> Trace[Point]:
-        """Where a descent begins, or goes on after the iterations of a history."""
+    def trace(self, model: Model, history: list[float] | None = None) -> Trace[Iterate]:
+        """Return the initial trace of a descent, or the trace after the iterations of a history."""
         statistics = self.collect(model)
-        return Trace(Point(model, statistics), history or [statistics.cost])
+        return Trace(Iterate(model, statistics), history or [statistics.cost])
 
-    def step(self, point: Point) -> tuple[Point, float, bool]:
-        """The prototypes that are best for the masses, and the masses that are best for these."""
-        before = point.statistics.cost
-        model = point.model.solve(point.statistics)
+    def step(self, iterate: Iterate) -> tuple[Iterate, float, bool]:
+        """Return the best prototypes for the masses, with the statistics of the best masses for these."""
+        before = iterate.statistics.cost
+        model = iterate.model.solve(iterate.statistics)
         statistics = self.collect(model)
-        if statistics.cost > before:  # rounding, or a regularised metric: the step is taken back
-            return point, before, True
-        return Point(model, statistics), statistics.cost, before - statistics.cost <= self.tol * before
+        if statistics.cost > before:  # rounding errors or a regularized metric: the step is rejected
+            return iterate, before, True
+        return Iterate(model, statistics), statistics.cost, before - statistics.cost <= self.tol * before
 
     def collect(self, model: Model) -> Statistics:
-        """The statistics of all rows, added up in the order of the blocks."""
-        told: Statistics = self.rows.add(model.collect, self.weights, n_jobs=self.n_jobs)
-        return told
+        """Return the statistics of all rows, summed in the order of the blocks."""
+        statistics: Statistics = self.rows.add(model.collect, self.weights, n_jobs=self.n_jobs)
+        return statistics

@@ -1,4 +1,4 @@
-"""CCM: credal c-means."""
+"""Credal c-means (CCM)."""
 
 import os
 from typing import Literal, Self
@@ -6,121 +6,122 @@ from typing import Literal, Self
 from numpy.typing import ArrayLike
 
 from evlearn.belief import FocalSets
-from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.centroids.online import OnlineClusterer
-from evlearn.cluster.centroids.scales import Chosen
+from evlearn.cluster.centroids.scales import ResolvedParameters
+from evlearn.cluster.focal_families import SelectedSetsLike
 from evlearn.cluster.outlier_rule import OUTLIER_RATE
 from evlearn.cluster.set_costs import SetCosts
-from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_integer, check_real
 
 
 class CCM(OnlineClusterer):
-    r"""Credal c-means: like ECM, for clusters of which one may lie between two others.
+    """Credal c-means: k-means with doubt, the recommended method for samples with features.
 
-    A sample gives mass to a set of clusters if it is near to all of their prototypes, and not only near to the
-    barycentre: the middle cluster of three in a row keeps its samples, which ECM shares with the set of the two
-    outer ones.
+    Like k-means, CCM represents each cluster by a prototype. It also reports which samples are sure, which are
+    torn between clusters, and which are outliers. Try this method first.
 
-    Samples far from all others, up to the largest numbers, are outliers and leave the clusters where they are.
-    With ``delta=inf``, where there are no outliers, data with such samples are refused.
+    A sample gives mass to a set of clusters if it is close to all of their prototypes, not only to their
+    barycenter. In ECM, a cluster in the middle of 3 in a row shares its samples with the set of the outer 2; in
+    CCM it keeps them.
 
-    Missing values (NaN) of data in memory become doubt: the masses of a sample with gaps are those that it would
-    have on average, and what remains open is mass on the set of all clusters.
+    Extreme samples, up to the largest numbers, are outliers and do not move the clusters. With ``delta=inf`` there
+    are no outliers, and such samples raise an error.
+
+    Missing values (NaN) of data in memory increase doubt: the masses of a sample with missing values are averages
+    over its completions, with additional mass on the set of all clusters.
 
     Parameters
     ----------
     n_clusters : int, default=3
-        The number of clusters.
-    focal_sets : {"auto", "full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="auto"
-        The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
-        clusters that are the nearest two of some sample, at most two pairs for each cluster; "full": all sets;
-        "pairs": single clusters, and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then
-        again with the pairs of clusters that turn out to be neighbours.
-    include_omega : bool, default=False
-        Whether the set of all clusters belongs to "auto", "simple", "pairs" and "neighbor_pairs".
-    n_pair_neighbors : int, default=1
-        For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
+        Number of clusters.
+    focal_sets : str, FocalFamily, FocalSets or list of sets, default="auto"
+        Sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of clusters
+        that are the nearest 2 of some sample, at most 2 pairs for each cluster; "full": all sets; "pairs": single
+        clusters and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then a second one with
+        the pairs of neighboring clusters.
     gamma : float, default=1.0
-        The weight of the distance to the barycentre of a set, beside those to its prototypes. 0 leaves it out; the
-        larger it is, the more samples in the middle of a set give mass to it.
+        Weight of the distance to the barycenter of a set, relative to the distances to its prototypes. With larger
+        values, more samples in the middle of a set give mass to it; with 0, the barycenter is ignored.
     beta : float or "auto", default="auto"
-        The exponent of the masses, above 1: nearer to 1, samples are more decided. "auto" chooses it by the width
-        of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; the
-        papers use 2, which fails beyond about ten features.
+        Exponent of the masses, above 1; with smaller values, fewer samples are torn. "auto" derives it from the
+        widths and distances of clusters, so that masses decrease as fast as they would for Gaussian clusters; the
+        papers use 2, which fails with more than about 10 features.
     delta : float or "auto", default="auto"
-        The distance to the empty set: samples that are farther than this from all clusters are outliers, as in
-        the papers. With "auto", `outlier_rate` decides which samples are outliers, and samples that are farther
-        away than 95 % of the pairs of samples are from each other do not move prototypes.
+        Distance to the empty set: samples farther than this from all clusters are outliers, as in the papers. With
+        "auto", `outlier_rate` determines which samples are outliers, and samples farther away than 95 % of the
+        distances between samples do not move prototypes.
     outlier_rate : float, default=0.003
-        The expected share of ordinary samples that are outliers, at most 0.5. Outliers are samples beyond a
-        distance from every cluster that so few of its own samples exceed.
+        Expected share of ordinary samples that are outliers, at most 0.5. Outliers are samples beyond a distance
+        from every cluster that only this share of its own samples exceeds.
     init : str or array-like of shape (n_clusters, n_features), default="kmeans"
-        Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at samples spread by k-means++;
-        "random", at random samples; "peaks", at peaks of belief; or at given points.
+        Initial prototypes: "kmeans", the solution of k-means; "k-means++", samples selected by k-means++;
+        "random", random samples; "peaks", belief peaks; or an array with the prototypes.
     n_init : int, default=10
-        How many times to start; the best result is kept. With "kmeans", k-means has that many starts, on
-        a sample; with more than 50 clusters once, from three times as many prototypes.
+        Number of starts; the best result is kept. With "kmeans", number of runs of k-means on a sample; with more
+        than 50 clusters, a single run from 3 times as many prototypes.
     max_iter : int, default=300
-        The largest number of iterations.
+        Maximum number of iterations.
     tol : float, default=1e-6
-        An iteration that lowers the objective by less than this share of it is the last.
+        Relative decrease of the objective in an iteration below which the fit has converged.
     half_life : float or None, default=None
-        For `partial_fit`: after how many more samples earlier ones count half; with infinity all samples count
-        alike. None: the t-th of equal portions has a share of ``t**-0.7``, so that clusters settle.
+        Number of further samples after which the weight of earlier samples in `partial_fit` is halved; with
+        infinity, all samples have equal weight. None: the t-th of equal batches has a share of ``t**-0.7``, so
+        that clusters converge.
     random_state : int, RandomState instance or None, default=None
-        The seed, for results that can be repeated.
+        Seed, for reproducible results.
     n_jobs : int or None, default=None
-        How many workers share the blocks of rows: threads, or what ``joblib.parallel_config`` says. The result
-        does not depend on it.
-    masses_file : str, path or None, default=None
-        Where the masses go: None for memory (and nowhere for data that are not in memory), or a name that ends in
-        ``.npy`` for a memory map, or in ``.parquet`` for a folder of Parquet files. An existing file is not
-        replaced.
-    store_masses : bool, default=True
-        False: a fit keeps no masses and no labels; ask `predict` or `predict_mass`.
+        Number of workers that share the blocks of rows: threads, or the backend of ``joblib.parallel_config``. The
+        result does not depend on it.
+    store_masses : bool, str or path, default=True
+        Destination of the masses. True: memory, for data in memory; a name that ends in ``.npy``: a memory map; a
+        name that ends in ``.parquet``: a folder of Parquet files; an existing file is not replaced. False: masses
+        and labels are not stored; use `predict` or `predict_mass`.
     checkpoint : str, path or None, default=None
-        A file, or a URL, for the state of a long fit. If the fit is killed, the same call goes on from there; when
-        it ends, the file is removed.
+        File or URL for the state of a long fit. If the fit is killed, the same call continues from this state; at
+        the end, the file is removed.
     verbose : int, default=0
-        Whether to report progress, iteration by iteration.
+        Whether to report progress.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The prototypes.
+        Prototypes.
     credal_partition_ : CredalPartition
-        The result, for data in memory or with `masses_file`.
+        Credal partition, for data in memory or in a file of `store_masses`.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each sample; a Dask array for Dask collections.
+        Most plausible cluster of each sample; a Dask array for Dask collections.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
-        The masses, read-only; a Dask array, not computed yet, for Dask collections.
+        Masses, read-only; a Dask array, not computed yet, for Dask collections.
     focal_sets_ : FocalSets
-        What the columns of the masses stand for.
+        Sets of the columns of the masses.
     delta_ : float
-        The distance to the empty set.
+        Distance to the empty set.
     beta_ : float
         The `beta` that was used.
     objective_ : float
-        The objective at the prototypes and masses.
+        Objective at the prototypes and masses.
     objective_history_ : ndarray of shape (n_iterations + 1,)
-        The objective before the first and after each iteration.
+        Objective before the first and after each iteration.
     n_iter_ : int
-        The number of iterations.
+        Number of iterations.
     converged_ : bool
         Whether the last iteration changed the objective by less than `tol`.
     n_samples_seen_ : int
-        How many samples `fit` and `partial_fit` have seen.
+        Number of samples in calls of `fit` and `partial_fit`.
     n_features_in_ : int
-        The number of features.
+        Number of features.
     feature_names_in_ : ndarray of str
-        The names of the features, where X has any.
+        Names of the features, if X has any.
 
     See Also
     --------
-    ECM : The distance to the barycentre alone; the faster choice where no cluster lies between others.
+    ECM : The distance to the barycenter alone; faster if no cluster is between others.
+    BPEC : A method that also determines the number of clusters.
+    EVCLUS : A method for dissimilarities.
+    evlearn.model_selection.select_n_clusters : Selection of the number of clusters.
 
     References
     ----------
@@ -142,13 +143,13 @@ class CCM(OnlineClusterer):
 
     _takes_gaps = True
 
+    _include_omega = False
+
     def __init__(
         self,
         n_clusters: int = 3,
         *,
-        focal_sets: Literal["auto", "full", "pairs", "simple", "neighbor_pairs"] | FocalSetsLike = "auto",
-        include_omega: bool = False,
-        n_pair_neighbors: int = 1,
+        focal_sets: SelectedSetsLike = "auto",
         gamma: float = 1.0,
         beta: float | Literal["auto"] = "auto",
         delta: float | Literal["auto"] = "auto",
@@ -160,15 +161,12 @@ class CCM(OnlineClusterer):
         half_life: float | None = None,
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
-        masses_file: str | os.PathLike[str] | None = None,
-        store_masses: bool = True,
+        store_masses: bool | str | os.PathLike[str] = True,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.focal_sets = focal_sets
-        self.include_omega = include_omega
-        self.n_pair_neighbors = n_pair_neighbors
         self.gamma = gamma
         self.beta = beta
         self.delta = delta
@@ -180,34 +178,32 @@ class CCM(OnlineClusterer):
         self.half_life = half_life
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.masses_file = masses_file
         self.store_masses = store_masses
         self.checkpoint = checkpoint
         self.verbose = verbose
 
-    @whole_or_nothing
+    @atomic_fit
     def fit(self, X: DataLike, y: object = None, *, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the prototypes, and the mass functions of the samples.
+        """Find the prototypes and the mass functions of the samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The samples: an array, a memory map, a pandas or polars frame; the path of a Parquet file or of a
-            folder of them; a Dask array or DataFrame; or something that gives array after array, each with some
-            of the rows.
+            Samples: an array, a memory map, a pandas or polars frame; the path of a Parquet file or of a folder of
+            them; a Dask array or DataFrame; or an iterable of arrays, each with some of the rows.
         y : None, default=None
-            Not used; present for scikit-learn's conventions.
+            Not used; present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each sample counts: 2 is as if it were there twice.
+            Weight of each sample: a weight of 2 is equivalent to 2 equal samples.
 
         Returns
         -------
         Self
-            The fitted estimator.
+            Fitted estimator.
         """
         self._check_parameters()
         self._check_masses()
-        with one_blas_thread(), self._opened(X, reset=True) as rows:
+        with one_blas_thread(), self._open_rows(X, reset=True) as rows:
             fit = self._begin(rows, sample_weight)
             self._publish_fit(fit, fit.run(), rows)
         self._name_samples(X)
@@ -223,8 +219,8 @@ class CCM(OnlineClusterer):
     def _metric(self) -> str:
         return "euclidean"
 
-    def _costs(self, focal_sets: FocalSets, chosen: Chosen) -> SetCosts:
-        return SetCosts.ccm(focal_sets, gamma=float(self.gamma), beta=chosen.beta, delta=chosen.delta)
+    def _costs(self, focal_sets: FocalSets, parameters: ResolvedParameters) -> SetCosts:
+        return SetCosts.ccm(focal_sets, gamma=float(self.gamma), beta=parameters.beta, delta=parameters.delta)
 
 
 __all__ = ["CCM"]

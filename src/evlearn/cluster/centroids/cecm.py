@@ -1,4 +1,4 @@
-"""CECM: evidential c-means that listens to must-link and cannot-link constraints."""
+"""Constrained evidential c-means (CECM)."""
 
 from dataclasses import replace
 from functools import partial
@@ -11,129 +11,132 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets
-from evlearn.belief.focal_sets import FocalSetsLike
-from evlearn.blocks import ArrayRows
+from evlearn.blocks.dataset import ArrayDataset
 from evlearn.cluster.base import EvidentialClusterer
-from evlearn.cluster.centroids.adaptive import AdaptiveModel, make_model
+from evlearn.cluster.centroids.adaptive import AdaptiveMetric, AdaptiveModel, check_metric, make_model
 from evlearn.cluster.centroids.alternation import Alternation, Model
 from evlearn.cluster.centroids.constrained_descent import Problem, State, descend_constrained
 from evlearn.cluster.centroids.constrained_rows import PENALTIES
 from evlearn.cluster.centroids.distances import DistanceFeatures
-from evlearn.cluster.centroids.fit import Sight, from_kmeans, look_at, refuse_endless
+from evlearn.cluster.centroids.fit import DataSummary, check_infinite_delta, starts_at_kmeans, summarize_data
 from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.model import EuclideanModel
 from evlearn.cluster.centroids.scales import Scales
 from evlearn.cluster.centroids.starts import STARTS, make_prototypes
 from evlearn.cluster.collapse import warn_if_collapsed
-from evlearn.cluster.focal_families import choose_focal_sets, in_two_steps, neighbor_pairs
+from evlearn.cluster.focal_families import (
+    SelectedSetsLike,
+    choose_focal_sets,
+    has_two_steps,
+    kind_of,
+    n_pair_neighbors,
+    neighbor_pairs,
+)
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.constraints import NamedConstraints, PairwiseConstraints
-from evlearn.constraints.named import numbered
+from evlearn.constraints.named import resolve_constraints
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
-from evlearn.utils.convergence import Report, Trace, descend, publish_trace, whole_or_nothing
+from evlearn.utils.convergence import Report, Trace, atomic_fit, descend, publish_trace
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Steps
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, NumbersLike, RandomSeed
-from evlearn.utils.validation import check_choice, check_flag, check_integer, check_real
+from evlearn.utils.validation import check_choice, check_integer, check_real
 
 _START_TOL = 1e-4
 _REMEDY = (
-    "CECM has the exponent 2 for masses, which fails beyond about ten features: reduce them first, as with PCA, "
-    "or give the constraints to EVCLUS."
+    "CECM uses the exponent 2 for masses, which fails with more than about 10 features: reduce them first, for "
+    "example with PCA, or use EVCLUS with the constraints."
 )
 
 
 class CECM(DistanceFeatures, EvidentialClusterer):
-    r"""Constrained evidential c-means: clusters around prototypes that respect what is known about pairs.
+    """Constrained evidential c-means: ECM with must-link and cannot-link constraints.
 
     As in evidential c-means, each cluster has a prototype, a sample between prototypes gives mass to sets of
-    clusters, and a sample far from all of them to the empty set. Must-link and cannot-link constraints, given to
-    `fit`, pull the masses of their samples, and with them the prototypes, to where the constraints are met.
+    clusters, and a sample far from all of them gives mass to the empty set. The constraints are a parameter of
+    `fit`. They change the masses of their samples, and thereby the prototypes, so that more constraints are
+    satisfied.
 
     Parameters
     ----------
     n_clusters : int, default=3
-        The number of clusters.
-    focal_sets : {"auto", "full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="auto"
-        The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
-        clusters that are the nearest two of some sample, at most two pairs for each cluster; "full": all sets;
-        "pairs": single clusters, and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then
-        again with the pairs of clusters that turn out to be neighbours.
-    include_omega : bool, default=True
-        Whether the set of all clusters belongs to "auto", "simple", "pairs" and "neighbor_pairs".
-    n_pair_neighbors : int, default=1
-        For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
+        Number of clusters.
+    focal_sets : str, FocalFamily, FocalSets or list of sets, default="auto"
+        Sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of clusters
+        that are the nearest 2 of some sample, at most 2 pairs for each cluster; "full": all sets; "pairs": single
+        clusters and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then a second one with
+        the pairs of neighboring clusters.
     alpha : float or "auto", default="auto"
-        How much large sets are discouraged: the squared distance to a set of k clusters counts ``k**alpha`` times.
-        "auto" lets a pair win near the middle of the two closest clusters; the paper uses 1.
+        Penalty on large sets: the squared distance to a set of k clusters is multiplied by ``k**alpha``. With
+        "auto", a pair wins near the middle of the 2 closest clusters; the paper uses 1.
     delta : float or "auto", default="auto"
-        The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
-        uses the distance that 95 of 100 pairs of samples do not exceed.
-    xi : float, default=0.5
-        The weight of the constraints, at least 0 and below 1; that of the distances is ``1 - xi``. Distances are
-        squared and have the unit of the data, so scale the data, or choose the weight for their unit.
-    metric : {"euclidean", "adaptive"}, default="euclidean"
-        "adaptive": every cluster has its own metric, of determinant one, for clusters of different shapes.
-    reg_covar : float, default=1e-6
-        For "adaptive": how much of a round metric is mixed into each. Raise it when there are many features
-        and few samples.
+        Distance to the empty set: samples farther than this from all clusters are outliers. "auto" uses the
+        distance that 95 % of the pairs of samples do not exceed.
+    constraint_weight : float, default=0.5
+        Weight of the constraints, at least 0 and below 1; the weight of the distances is ``1 -
+        constraint_weight``. Distances are squared and have the unit of the data, so scale the data, or choose the
+        weight for their unit.
+    metric : {"euclidean", "adaptive"} or AdaptiveMetric, default="euclidean"
+        Metric of the clusters. With "adaptive", each cluster has a separate metric of determinant 1, for clusters
+        of different shapes. Use ``AdaptiveMetric(reg_covar=...)`` for many features and few samples.
     penalty : {"plausibility", "symmetric"}, default="plausibility"
-        What a must-link costs: the plausibility that the two samples are in different clusters, or the mean of
-        that and of one minus the plausibility that they are in the same. For a cannot-link it is the other way
-        round. "symmetric" does not let samples escape from their must-links to the empty set.
+        Cost of a must-link: the plausibility that the 2 samples are in different clusters, or the mean of that and
+        of 1 minus the plausibility that they are in the same cluster. The cost of a cannot-link is defined
+        analogously. With "symmetric", samples cannot avoid their must-links by mass on the empty set.
     init : str or array-like of shape (n_clusters, n_features), default="kmeans"
-        Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at samples spread by k-means++;
-        "random", at random samples; "peaks", at peaks of belief; or at given points.
+        Initial prototypes: "kmeans", the solution of k-means; "k-means++", samples selected by k-means++;
+        "random", random samples; "peaks", belief peaks; or an array with the prototypes.
     n_init : int, default=1
-        How many times to start; the best result is kept. Only the first start has been at the solution of k-means,
-        or goes through evidential c-means without constraints, so that the others can end elsewhere.
+        Number of starts; the best result is kept. Only the first start uses the solution of k-means, or a fit of
+        ECM without constraints, so that the others can reach different results.
     max_iter : int, default=300
-        The largest number of iterations.
+        Maximum number of iterations.
     tol : float, default=1e-3
-        An iteration that moves no prototype by more than this share of the spread of the data is the last.
+        Largest move of a prototype in an iteration, relative to the spread of the data, below which the fit has
+        converged.
     random_state : int, RandomState instance or None, default=None
-        The seed, for results that can be repeated.
+        Seed, for reproducible results.
     verbose : int, default=0
-        Whether to report progress, iteration by iteration.
+        Whether to report progress.
 
     Attributes
     ----------
     credal_partition_ : CredalPartition
-        The result.
+        Credal partition.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each sample.
+        Most plausible cluster of each sample.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
-        The masses, read-only.
+        Masses, read-only.
     focal_sets_ : FocalSets
-        What the columns of the masses stand for.
+        Sets of the columns of the masses.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The prototypes.
+        Prototypes.
     metrics_ : ndarray of shape (n_clusters, n_features, n_features)
-        The metrics of the clusters, if `metric` is "adaptive"; each has determinant one.
+        Metrics of the clusters, if `metric` is "adaptive", each with determinant 1.
     delta_ : float
-        The distance used for `delta`.
+        Distance to the empty set, from `delta`.
     alpha_ : float
         The `alpha` that was used.
     objective_ : float
-        The objective.
+        Objective, with the penalty.
     penalty_ : float
-        The part of the objective that is due to constraints.
+        Part of the objective that is due to constraints.
     objective_history_ : ndarray of shape (n_iterations + 1,)
-        The objective before the first and after each iteration.
+        Objective before the first and after each iteration.
     n_iter_ : int
-        The number of iterations, not counting those of the start.
+        Number of iterations, without those of the start.
     converged_ : bool
-        Whether the last iteration moved the prototypes by less than `tol` allows.
+        Whether the last iteration moved all prototypes by less than `tol` allows.
     n_features_in_ : int
-        The number of features.
+        Number of features.
     feature_names_in_ : ndarray of str
-        The names of the features, where X has any.
+        Names of the features, if X has any.
 
     See Also
     --------
-    EVCLUS : For dissimilarities, and for constraints on clusters that are not compact.
+    EVCLUS : Method for dissimilarities, and for constraints on clusters that are not compact.
     evlearn.constraints.PairwiseConstraints : Must-link and cannot-link constraints.
 
     References
@@ -145,8 +148,8 @@ class CECM(DistanceFeatures, EvidentialClusterer):
     >>> from evlearn.cluster import CECM
     >>> from evlearn.constraints import PairwiseConstraints
     >>> X = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [6.0]]
-    >>> known = PairwiseConstraints(must_link=[(3, 6)], cannot_link=[(2, 3)])
-    >>> CECM(n_clusters=2, random_state=0).fit(X, constraints=known).labels_
+    >>> constraints = PairwiseConstraints(must_link=[(3, 6)], cannot_link=[(2, 3)])
+    >>> CECM(n_clusters=2, random_state=0).fit(X, constraints=constraints).labels_
     array([0, 0, 0, 1, 1, 1, 1])
     """
 
@@ -154,14 +157,11 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         self,
         n_clusters: int = 3,
         *,
-        focal_sets: Literal["auto", "full", "pairs", "simple", "neighbor_pairs"] | FocalSetsLike = "auto",
-        include_omega: bool = True,
-        n_pair_neighbors: int = 1,
+        focal_sets: SelectedSetsLike = "auto",
         alpha: float | Literal["auto"] = "auto",
         delta: float | Literal["auto"] = "auto",
-        xi: float = 0.5,
-        metric: Literal["euclidean", "adaptive"] = "euclidean",
-        reg_covar: float = 1e-6,
+        constraint_weight: float = 0.5,
+        metric: Literal["euclidean", "adaptive"] | AdaptiveMetric = "euclidean",
         penalty: Literal["plausibility", "symmetric"] = "plausibility",
         init: Literal["kmeans", "k-means++", "random", "peaks"] | NumbersLike = "kmeans",
         n_init: int = 1,
@@ -172,13 +172,10 @@ class CECM(DistanceFeatures, EvidentialClusterer):
     ) -> None:
         self.n_clusters = n_clusters
         self.focal_sets = focal_sets
-        self.include_omega = include_omega
-        self.n_pair_neighbors = n_pair_neighbors
         self.alpha = alpha
         self.delta = delta
-        self.xi = xi
+        self.constraint_weight = constraint_weight
         self.metric = metric
-        self.reg_covar = reg_covar
         self.penalty = penalty
         self.init = init
         self.n_init = n_init
@@ -187,7 +184,7 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
-    @whole_or_nothing
+    @atomic_fit
     def fit(
         self,
         X: ArrayLike,
@@ -195,115 +192,128 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         *,
         constraints: PairwiseConstraints | NamedConstraints | None = None,
     ) -> Self:
-        """Find prototypes and the mass functions of the samples.
+        """Find the prototypes and the mass functions of the samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples.
+            Samples.
         y : None, default=None
-            Not used; present for scikit-learn's conventions.
+            Not used; present for API consistency.
         constraints : PairwiseConstraints or NamedConstraints, default=None
             Pairs of samples that must, or cannot, be in the same cluster.
 
         Returns
         -------
         Self
-            The fitted estimator.
+            Fitted estimator.
         """
         self._check_parameters()
         data = read_numbers(self, X, reset=True, dtype=[np.float64, np.float32]).data
-        known = numbered(constraints, X, len(data)) or PairwiseConstraints()
+        pair_constraints = resolve_constraints(constraints, X, len(data)) or PairwiseConstraints()
         if len(data) < self.n_clusters:
             raise ValueError(
                 f"n_clusters={self.n_clusters} is more than n_samples={len(data)}; use fewer clusters."
             )
         random = check_random_state(self.random_state)
-        seen = look_at(ArrayRows(data), None, self.delta, random)
-        refuse_endless(ArrayRows(data), seen.coordinates, seen.delta, None)
-        first_places = make_prototypes(self.init, self.n_clusters, seen.sample, seen.counts, random)
-        scales = Scales.of(seen.coordinates.enter(seen.sample), seen.counts, seen.coordinates.enter(first_places))
-        costs = self._costs(scales, seen, first_places)
-        pose = partial(Problem.of, data, known, coordinates=seen.coordinates, xi=float(self.xi), kind=self.penalty)
-        problem = pose(costs)
+        summary = summarize_data(ArrayDataset(data), None, self.delta, random)
+        check_infinite_delta(ArrayDataset(data), summary.coordinates, summary.delta, None)
+        first_prototypes = make_prototypes(self.init, self.n_clusters, summary.sample, summary.counts, random)
+        scales = Scales.of(
+            summary.coordinates.transform(summary.sample),
+            summary.counts,
+            summary.coordinates.transform(first_prototypes),
+        )
+        costs = self._costs(scales, summary, first_prototypes)
+        make_problem = partial(
+            Problem.of,
+            data,
+            pair_constraints,
+            coordinates=summary.coordinates,
+            constraint_weight=float(self.constraint_weight),
+            kind=self.penalty,
+        )
+        problem = make_problem(costs)
         ends: list[Trace[State]] = []
-        several = isinstance(self.init, str) and self.init != "peaks"
-        n_starts = self.n_init if several else 1
-        report = Steps(self.max_iter, n_starts + in_two_steps(self.focal_sets))
+        has_starts = isinstance(self.init, str) and self.init != "peaks"
+        n_starts = self.n_init if has_starts else 1
+        report = Steps(self.max_iter, n_starts + has_two_steps(self.focal_sets))
         for number in range(n_starts):
-            # The best of k-means, and then seeds that can end elsewhere.
-            init = "k-means++" if from_kmeans(self) else self.init
-            drawn = (init, self.n_clusters, seen.sample, seen.counts, random)
-            places = make_prototypes(*drawn) if number else first_places
-            start = EuclideanModel(costs, seen.coordinates, seen.coordinates.enter(places))
-            # Once through ECM: from there, all starts would go the same way. k-means has been through all that.
-            first = isinstance(self.init, str) and number == 0 and not from_kmeans(self)
+            # The best solution of k-means, and then seeds that can lead to other results.
+            init = "k-means++" if starts_at_kmeans(self) else self.init
+            arguments = (init, self.n_clusters, summary.sample, summary.counts, random)
+            prototypes = make_prototypes(*arguments) if number else first_prototypes
+            start = EuclideanModel(costs, summary.coordinates, summary.coordinates.transform(prototypes))
+            # Run ECM only for the first start, because it would lead all starts to similar prototypes. The
+            # solution of k-means needs no such fit.
+            first = isinstance(self.init, str) and number == 0 and not starts_at_kmeans(self)
             with one_blas_thread():
                 ends.append(self._descend(problem, start, data if first else None, report))
             if ends[-1].interrupted:
                 break
-        best = min(ends, key=lambda one: one.objective)
-        if in_two_steps(self.focal_sets) and not ends[-1].interrupted:
-            near = neighbor_pairs(_partition(data, problem, best.state), n_neighbors=self.n_pair_neighbors)
-            costs = self._costs_of(near.focal_sets, seen)
-            problem = pose(costs)
+        best = min(ends, key=lambda end: end.objective)
+        if has_two_steps(self.focal_sets) and not ends[-1].interrupted:
+            neighbors = neighbor_pairs(
+                _partition(data, problem, best.state), n_neighbors=n_pair_neighbors(self.focal_sets)
+            )
+            costs = self._costs_of(neighbors.focal_sets, summary)
+            problem = make_problem(costs)
             with one_blas_thread():
-                best = self._with_pairs(problem, near.masses, best.state.model, costs, report)
+                best = self._with_pairs(problem, neighbors.masses, best.state.model, costs, report)
         self._check_evidence(len(data), self.n_clusters)
         self._finish(_partition(data, problem, best.state), best)
         self._name_samples(X)
-        width = float(np.sqrt(scales.variance)) / seen.coordinates.scale
+        width = float(np.sqrt(scales.variance)) / summary.coordinates.scale
         warn_if_collapsed(pdist(self.cluster_centers_), self.labels_, self.n_clusters, width, _REMEDY)
         return self
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
-        """The mass functions of samples, new or old, from their distances to the prototypes.
+        """Compute the mass functions of samples from their distances to the prototypes.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples. Constraints play no role any more, so that samples of the training set that were in
-            constraints can have other masses than in the fit.
+            Samples. Constraints are not used, so training samples with constraints can have other masses than in
+            the fit.
 
         Returns
         -------
         CredalPartition
-            A mass function for each sample.
+            Mass function of each sample.
         """
         check_is_fitted(self)
         data = read_numbers(self, X, reset=False, dtype=[np.float64, np.float32]).data
         partition = CredalPartition(self._model.assign(data), self.focal_sets_, validate=False)
-        return with_names_of(X, self._supported(partition))
+        return with_names_of(X, self._finalize_partition(partition))
 
     def _distances(self, X: Any) -> FloatArray:
         data = read_numbers(self, X, reset=False, dtype=[np.float64, np.float32]).data
         return np.asarray(self._model.distances(data))
 
-    def _costs(self, scales: Scales, seen: Sight, places: FloatArray) -> SetCosts:
+    def _costs(self, scales: Scales, summary: DataSummary, prototypes: FloatArray) -> SetCosts:
         self.alpha_ = scales.alpha() if isinstance(self.alpha, str) else float(self.alpha)
-        squares = squared_distances(seen.sample, places)
-        focal_sets = choose_focal_sets(self.focal_sets, squares, seen.counts, include_omega=self.include_omega)
-        return self._costs_of(focal_sets, seen)
+        squares = squared_distances(summary.sample, prototypes)
+        focal_sets = choose_focal_sets(self.focal_sets, squares, summary.counts)
+        return self._costs_of(focal_sets, summary)
 
-    def _costs_of(self, focal_sets: FocalSets, seen: Sight) -> SetCosts:
-        return SetCosts.ecm(focal_sets, alpha=self.alpha_, beta=2.0, delta=seen.delta)
+    def _costs_of(self, focal_sets: FocalSets, summary: DataSummary) -> SetCosts:
+        return SetCosts.ecm(focal_sets, alpha=self.alpha_, beta=2.0, delta=summary.delta)
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
-        check_flag("include_omega", self.include_omega)
-        check_integer("n_pair_neighbors", self.n_pair_neighbors, 1)
         check_integer("n_init", self.n_init, 1)
         check_integer("max_iter", self.max_iter, 1)
         check_real("alpha", self.alpha, 0, or_auto=True)
-        check_real("xi", self.xi, 0, 1)
-        if self.xi == 1:
-            raise ValueError("xi must be below 1, got 1; with no weight on distances there are no clusters.")
-        check_real("reg_covar", self.reg_covar, 0, 1)
+        check_real("constraint_weight", self.constraint_weight, 0, 1)
+        if self.constraint_weight == 1:
+            raise ValueError(
+                "constraint_weight must be below 1, got 1: with a weight of 0, distances form no clusters."
+            )
         check_real("tol", self.tol, 0)
-        check_choice("metric", self.metric, ("euclidean", "adaptive"))
+        check_metric(self.metric)
         check_choice("penalty", self.penalty, PENALTIES)
-        if isinstance(self.focal_sets, str):
-            check_choice("focal_sets", self.focal_sets, ("auto", "full", "pairs", "simple", "neighbor_pairs"))
+        if (kind := kind_of(self.focal_sets)) is not None:
+            check_choice("focal_sets", kind, ("auto", "full", "pairs", "simple", "neighbor_pairs"))
         if isinstance(self.init, str):
             check_choice("init", self.init, STARTS)
         check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
@@ -311,25 +321,25 @@ class CECM(DistanceFeatures, EvidentialClusterer):
     def _descend(
         self, problem: Problem, model: EuclideanModel, data: FloatArray | None, report: Report
     ) -> Trace[State]:
-        """From prototypes, through ECM if data for it are given, to those that respect the constraints."""
+        """Run ECM from a model if `data` is given, and then the descent with constraints."""
         start, interrupted = model.prototypes, False
         if data is not None:
-            alternation = Alternation(ArrayRows(data), None, _START_TOL)
-            free = descend(alternation.step, alternation.trace(model), max_iter=self.max_iter)
-            start, interrupted = free.state.model.prototypes, free.interrupted
-        ready = make_model(self.metric, model.costs, model.coordinates, start, reg_covar=self.reg_covar)
+            alternation = Alternation(ArrayDataset(data), None, _START_TOL)
+            unconstrained = descend(alternation.step, alternation.trace(model), max_iter=self.max_iter)
+            start, interrupted = unconstrained.state.model.prototypes, unconstrained.interrupted
+        first_model = make_model(self.metric, model.costs, model.coordinates, start)
         if interrupted:
-            return replace(problem.trace(ready, ready.assign(problem.bound)), interrupted=True)
-        return descend_constrained(problem, ready, tol=self.tol, max_iter=self.max_iter, report=report)
+            return replace(problem.trace(first_model, first_model.assign(problem.constrained)), interrupted=True)
+        return descend_constrained(problem, first_model, tol=self.tol, max_iter=self.max_iter, report=report)
 
     def _with_pairs(
         self, problem: Problem, masses: FloatArray, model: Model, costs: SetCosts, report: Report
     ) -> Trace[State]:
-        """Once more with the pairs of neighbouring clusters, from where the best start ended."""
+        """Run another descent with the pairs of neighboring clusters, from the best result."""
         return descend_constrained(
             problem,
             replace(model, costs=costs),
-            masses[problem.rows.objects],
+            masses[problem.rows.samples],
             tol=self.tol,
             max_iter=self.max_iter,
             report=report,
@@ -349,9 +359,9 @@ class CECM(DistanceFeatures, EvidentialClusterer):
 
 
 def _partition(data: FloatArray, problem: Problem, state: State) -> CredalPartition:
-    """The masses of all samples; those in constraints have their own."""
+    """Return the masses of all samples; those of samples with constraints come from the state."""
     masses = state.model.assign(data)
-    masses[problem.rows.objects] = state.masses
+    masses[problem.rows.samples] = state.masses
     return CredalPartition(masses, state.model.focal_sets, validate=False)
 
 

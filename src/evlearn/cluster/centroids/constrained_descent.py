@@ -1,11 +1,11 @@
-r"""The alternation of CECM: masses for prototypes, prototypes for masses, with constraints between samples.
+"""Alternation of CECM between masses and prototypes, with constraints between samples.
 
-Samples without constraints have the masses of ECM, of which none are kept. The masses of the others hang together,
-and are kept from iteration to iteration.
+Samples without constraints have the masses of ECM, which are not stored. The masses of the others depend on each
+other, and are stored between iterations.
 
-At full weight, constraints freeze the masses of their samples long before the prototypes are where they belong.
-So a descent climbs a ladder of weights first, from one at which distances still have a say, with a few iterations
-on each step.
+With the full weight, constraints fix the masses of their samples long before the prototypes have converged.
+Therefore a descent starts with a small weight, at which distances still have an influence, and increases it in
+steps of a few iterations each.
 """
 
 from collections.abc import Iterator
@@ -21,30 +21,30 @@ from evlearn.cluster.set_costs import SetCosts
 from evlearn.constraints import PairwiseConstraints
 from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.typing import FloatArray
-from evlearn.utils.validation import REMOTE, remoteness
+from evlearn.utils.validation import EXTREME_RATIO, distance_ratios
 
-_FIRST_STEP = 0.1  # in units of the model, in which squared distances are about one
-_NEXT_STEP = 10**0.5
-_STEP_ITERATIONS = 5
-_STEP_TOL = 1e-2
+_FIRST_WEIGHT = 0.1  # initial weight, in units of the model, in which squared distances are about 1
+_WEIGHT_FACTOR = 10**0.5
+_ITERATIONS_PER_WEIGHT = 5
+_WEIGHT_TOL = 1e-2
 
 
 @dataclass(frozen=True)
 class State:
-    """A model, the best masses for it, and what they are worth.
+    """Model, the best masses for it, and its objective.
 
     Attributes
     ----------
     model : EuclideanModel or AdaptiveModel
-        The prototypes.
-    masses : ndarray of shape (n_bound, n_focal_sets)
-        The masses of the samples in constraints.
+        Prototypes.
+    masses : ndarray of shape (n_constrained, n_focal_sets)
+        Masses of the samples with constraints.
     statistics : Statistics
-        What all samples tell about better prototypes.
+        Statistics of all samples, which determine better prototypes.
     objective : float
-        The objective.
+        Objective.
     penalty : float
-        The part of it that is due to constraints.
+        Part of the objective that is due to constraints.
     """
 
     model: Model
@@ -56,26 +56,26 @@ class State:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is given: samples, the constraints on some of them, and what sets of clusters cost.
+    """Samples, constraints on some of them, and costs of the focal sets.
 
-    The objective is `share` times the sum of that of ECM and of the penalty.
+    The objective is `share` times the sum of the objective of ECM and of the penalty.
 
     Attributes
     ----------
-    free, bound : ndarray of shape (n, n_features)
-        The samples without and with constraints, as the user has them.
+    unconstrained, constrained : ndarray of shape (n, n_features)
+        Samples without and with constraints, in the coordinates of the data.
     rows : ConstrainedRows
-        The constraints, with a penalty in squared units of the model.
+        Constraints, with a penalty in squared units of the model.
     coordinates : Coordinates
-        Where models live.
+        Coordinates of models.
     size : float
-        The spread of the data in these coordinates.
+        Spread of the data in these coordinates.
     share : float
-        The factor of the sum.
+        Factor of the sum.
     """
 
-    free: FloatArray
-    bound: FloatArray
+    unconstrained: FloatArray
+    constrained: FloatArray
     rows: ConstrainedRows
     coordinates: Coordinates
     size: float
@@ -89,46 +89,46 @@ class Problem:
         costs: SetCosts,
         coordinates: Coordinates,
         *,
-        xi: float,
+        constraint_weight: float,
         kind: str,
     ) -> "Problem":
-        """The problem of CECM."""
-        share = (1 - xi) / (len(data) * len(costs.focal_sets))
-        weight = xi / (share * len(constraints)) * coordinates.scale**2 if len(constraints) else 0.0
+        """Return the problem of CECM."""
+        share = (1 - constraint_weight) / (len(data) * len(costs.focal_sets))
+        weight = constraint_weight / (share * len(constraints)) * coordinates.scale**2 if len(constraints) else 0.0
         rows = ConstrainedRows.of(constraints, data, costs.focal_sets, kind=kind, weight=weight)
-        free = np.delete(data, rows.objects, axis=0) if len(rows.objects) else data
-        bound = data[rows.objects].astype(np.float64, copy=False)
-        inside = coordinates.enter(data[remoteness(data) <= REMOTE])
-        size = float(np.sqrt((inside**2).sum(axis=1).mean()))
-        return cls(free, bound, rows, coordinates, size, share)
+        unconstrained = np.delete(data, rows.samples, axis=0) if len(rows.samples) else data
+        constrained = data[rows.samples].astype(np.float64, copy=False)
+        points = coordinates.transform(data[distance_ratios(data) <= EXTREME_RATIO])
+        size = float(np.sqrt((points**2).sum(axis=1).mean()))
+        return cls(unconstrained, constrained, rows, coordinates, size, share)
 
     def state(self, model: Model, masses: FloatArray) -> State:
-        """The best masses for a model."""
-        masses = self.rows.descend(masses, model.costs_of(self.bound))
-        statistics = model.gather(self.bound, masses)
-        if len(self.free):
-            statistics = statistics + model.collect(self.free)
+        """Return the state with the best masses for a model."""
+        masses = self.rows.descend(masses, model.costs_of(self.constrained))
+        statistics = model.statistics_of(self.constrained, masses)
+        if len(self.unconstrained):
+            statistics = statistics + model.collect(self.unconstrained)
         penalty = self.share * self.rows.penalty.value(masses) / self.coordinates.scale**2
         return State(model, masses, statistics, self.share * statistics.cost + penalty, penalty)
 
     def trace(self, model: Model, masses: FloatArray) -> Trace[State]:
-        """Where a descent begins."""
+        """Return the initial trace of a descent."""
         state = self.state(model, masses)
         return Trace(state, [state.objective])
 
     def step(self, state: State, *, tol: float) -> tuple[State, float, bool]:
-        """One iteration; it settles when no prototype moves by more than `tol` times the spread of the data."""
+        """Do an iteration; it has converged if no prototype moves by more than `tol` times the data spread."""
         after = self.state(state.model.solve(state.statistics), state.masses)
-        way = after.model.prototypes - state.model.prototypes
-        moved = float(np.sqrt((way**2).sum(axis=1).max())) / (self.size or 1.0)
-        return after, after.objective, moved <= tol
+        steps = after.model.prototypes - state.model.prototypes
+        largest_step = float(np.sqrt((steps**2).sum(axis=1).max())) / (self.size or 1.0)
+        return after, after.objective, largest_step <= tol
 
-    def ladder(self) -> Iterator["Problem"]:
-        """The same problem with smaller weights of the constraints, growing."""
-        penalty, weight = self.rows.penalty, _FIRST_STEP
+    def weight_schedule(self) -> Iterator["Problem"]:
+        """Yield the same problem with increasing weights of the constraints, below the full weight."""
+        penalty, weight = self.rows.penalty, _FIRST_WEIGHT
         while weight < penalty.weight:
             yield replace(self, rows=replace(self.rows, penalty=replace(penalty, weight=weight)))
-            weight *= _NEXT_STEP
+            weight *= _WEIGHT_FACTOR
 
 
 def descend_constrained(
@@ -140,22 +140,22 @@ def descend_constrained(
     max_iter: int,
     report: Report | None = None,
 ) -> Trace[State]:
-    """Climb the ladder of weights, then alternate between masses and prototypes until the prototypes stay.
+    """Alternate between masses and prototypes until convergence, first with smaller weights of the constraints.
 
-    Where masses of the samples in constraints are given, prototypes are where they belong, and there is no ladder.
+    If masses of the samples with constraints are given, the prototypes are good, and smaller weights are skipped.
     """
-    rungs = list(problem.ladder()) if masses is None else []
+    easier_problems = list(problem.weight_schedule()) if masses is None else []
 
-    def climb(place: tuple[Model, FloatArray]) -> tuple[tuple[Model, FloatArray], float, bool]:
-        easier = rungs.pop(0)
-        step = partial(easier.step, tol=_STEP_TOL)
-        end = descend(step, easier.trace(*place), max_iter=_STEP_ITERATIONS)
+    def solve_next(model_and_masses: tuple[Model, FloatArray]) -> tuple[tuple[Model, FloatArray], float, bool]:
+        easier = easier_problems.pop(0)
+        step = partial(easier.step, tol=_WEIGHT_TOL)
+        end = descend(step, easier.trace(*model_and_masses), max_iter=_ITERATIONS_PER_WEIGHT)
         return (end.state.model, end.state.masses), end.objective, end.interrupted
 
-    start = Trace((model, model.assign(problem.bound) if masses is None else masses), [np.inf])
-    climbed = descend(climb, start, max_iter=len(rungs))
-    # Computed anew: what is known may be worth less on the ladder, where constraints count for less.
-    trace = problem.trace(*climbed.state)
-    if climbed.interrupted or climbed.converged:
+    start = Trace((model, model.assign(problem.constrained) if masses is None else masses), [np.inf])
+    warm_start = descend(solve_next, start, max_iter=len(easier_problems))
+    # Compute the objective again: with the smaller weights of the schedule it is smaller.
+    trace = problem.trace(*warm_start.state)
+    if warm_start.interrupted or warm_start.converged:
         return replace(trace, interrupted=True)
     return descend(partial(problem.step, tol=tol), trace, max_iter=max_iter, report=report)

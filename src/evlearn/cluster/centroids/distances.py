@@ -1,4 +1,4 @@
-"""Distances to prototypes as features, as of k-means."""
+"""Distances to prototypes as features, as with `sklearn.cluster.KMeans`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,23 +13,23 @@ from evlearn.utils.typing import DataLike, FloatArray
 
 
 class DistanceFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """Mixin of methods with prototypes: `_distances` says how far samples are from them."""
+    """Mixin of clusterers with prototypes; `_distances` returns the distances of samples to them."""
 
     cluster_centers_: FloatArray
 
     def transform(self, X: DataLike) -> FloatArray:
-        """The distances of samples to the prototypes, as features for other estimators.
+        """Compute the distances of samples to the prototypes, as features for other estimators.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples; any kind of data that `fit` accepts.
+            Samples; any kind of data that `fit` accepts.
 
         Returns
         -------
         ndarray of shape (n_samples, n_clusters)
-            A distance for each cluster, with ``metric="adaptive"`` in the metric of that cluster. Of samples with
-            gaps it is the mean over what they may look like.
+            Distance to each cluster; with ``metric="adaptive"``, in the metric of that cluster. For samples with
+            missing values, mean distance over their completions.
         """
         check_is_fitted(self)
         return self._distances(X)
@@ -44,13 +44,13 @@ class DistanceFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
 @dataclass(frozen=True)
 class Distances:
-    """From a block of rows to its distances to the prototypes; rows may have gaps if a model of these is given."""
+    """Function from a block of rows to distances to the prototypes; missing values require `gaps`."""
 
     model: Any
     gaps: Gaps | None
 
     def __call__(self, rows: Any, weights: Any = None) -> FloatArray:
-        """The distances of rows."""
+        """Return the distances of rows."""
         if self.gaps is None:
             return np.asarray(self.model.distances(rows))
         return mean_with_gaps(self.gaps, rows, self.model.distances)

@@ -1,4 +1,4 @@
-"""ECM: evidential c-means."""
+"""Evidential c-means (ECM)."""
 
 import os
 from typing import Any, Literal, Self
@@ -6,144 +6,137 @@ from typing import Any, Literal, Self
 from numpy.typing import ArrayLike
 
 from evlearn.belief import FocalSets
-from evlearn.belief.focal_sets import FocalSetsLike
-from evlearn.cluster.centroids.adaptive import make_model
+from evlearn.cluster.centroids.adaptive import AdaptiveMetric, check_metric, make_model
 from evlearn.cluster.centroids.alternation import Model
 from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.centroids.online import OnlineClusterer
-from evlearn.cluster.centroids.scales import Chosen
+from evlearn.cluster.centroids.scales import ResolvedParameters
+from evlearn.cluster.focal_families import SelectedSetsLike
 from evlearn.cluster.outlier_rule import OUTLIER_RATE
 from evlearn.cluster.set_costs import SetCosts
-from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike, FloatArray, NumbersLike, RandomSeed
-from evlearn.utils.validation import check_choice, check_integer, check_real
+from evlearn.utils.validation import check_integer, check_real
 
 
 class ECM(OnlineClusterer):
-    r"""Evidential c-means: as simple as k-means, with samples that are torn between clusters, and outliers.
+    """Evidential c-means: k-means with samples that are torn between clusters, and outliers.
 
-    Each cluster has a prototype, and each set of clusters has the barycentre of their prototypes. The nearer a
-    sample is to a barycentre, the more mass it gives to that set; a sample far from all gives mass to the empty
-    set. An iteration costs one to four times as much as one of k-means. Data may be larger than memory: give
-    Parquet files or Dask collections, and threads, processes or a cluster share the work.
+    Each cluster has a prototype, and each set of clusters has the barycenter of their prototypes. The closer a
+    sample is to a barycenter, the more mass it gives to that set. A sample far from all barycenters gives mass to
+    the empty set. An iteration costs 1 to 4 times as much as an iteration of k-means. Data can be larger than
+    memory: Parquet files and Dask collections are processed block by block, by threads, processes or a cluster.
 
-    The default, Euclidean distances, suits few features. In many, distances become alike and clusters harder to
-    tell apart: reduce the features first, for example to principal components. A fit whose prototypes coincide
-    warns.
+    Euclidean distances, the default, suit data with few features. With many features, distances become similar and
+    clusters harder to separate, so reduce the number of features first, for example to principal components. If
+    prototypes coincide, the fit warns.
 
-    Samples far from all others, up to the largest numbers, are outliers and leave the clusters where they are.
-    With ``delta=inf``, where there are no outliers, data with such samples are refused.
+    Extreme samples, up to the largest numbers, are outliers and do not move the clusters. With ``delta=inf`` there
+    are no outliers, and such samples raise an error.
 
-    Missing values (NaN) of data in memory become doubt: the masses of a sample with gaps are those that it would
-    have on average, and what remains open is mass on the set of all clusters.
+    Missing values (NaN) of data in memory increase doubt: the masses of a sample with missing values are averages
+    over its completions, with additional mass on the set of all clusters.
 
     Parameters
     ----------
     n_clusters : int, default=3
-        The number of clusters.
-    focal_sets : {"auto", "full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="auto"
-        The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
-        clusters that are the nearest two of some sample, at most two pairs for each cluster; "full": all sets;
-        "pairs": single clusters, and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then
-        again with the pairs of clusters that turn out to be neighbours.
-    include_omega : bool, default=True
-        Whether the set of all clusters belongs to "auto", "simple", "pairs" and "neighbor_pairs".
-    n_pair_neighbors : int, default=1
-        For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
+        Number of clusters.
+    focal_sets : str, FocalFamily, FocalSets or list of sets, default="auto"
+        Sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of clusters
+        that are the nearest 2 of some sample, at most 2 pairs for each cluster; "full": all sets; "pairs": single
+        clusters and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then a second one with
+        the pairs of neighboring clusters.
     alpha : float or "auto", default="auto"
-        How much large sets are discouraged: the squared distance to a set of k clusters counts ``k**alpha``
-        times. "auto" lets a pair win near the middle of the two closest clusters, whatever the number of features;
-        the papers use 1.
+        Penalty on large sets: the squared distance to a set of k clusters is multiplied by ``k**alpha``. With
+        "auto", a pair wins near the middle of the 2 closest clusters, whatever the number of features; the papers
+        use 1.
     beta : float or "auto", default="auto"
-        The exponent of the masses, above 1: nearer to 1, samples are more decided. "auto" chooses it by the width
-        of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; the
-        papers use 2, which fails beyond about ten features.
+        Exponent of the masses, above 1; with smaller values, fewer samples are torn. "auto" derives it from the
+        widths and distances of clusters, so that masses decrease as fast as they would for Gaussian clusters; the
+        papers use 2, which fails with more than about 10 features.
     delta : float or "auto", default="auto"
-        The distance to the empty set: samples that are farther than this from all clusters are outliers, as in
-        the papers. With "auto", `outlier_rate` decides which samples are outliers, and samples that are farther
-        away than 95 % of the pairs of samples are from each other do not move prototypes.
+        Distance to the empty set: samples farther than this from all clusters are outliers, as in the papers. With
+        "auto", `outlier_rate` determines which samples are outliers, and samples farther away than 95 % of the
+        distances between samples do not move prototypes.
     outlier_rate : float, default=0.003
-        The expected share of ordinary samples that are outliers, at most 0.5. Outliers are samples beyond a
-        distance from every cluster that so few of its own samples exceed.
-    metric : {"euclidean", "adaptive"}, default="euclidean"
-        "adaptive": every cluster has its own metric, of determinant one, for clusters of different shapes.
-    reg_covar : float, default=1e-6
-        For "adaptive": how much of a round metric is mixed into each. Raise it when there are many features
-        and few samples.
+        Expected share of ordinary samples that are outliers, at most 0.5. Outliers are samples beyond a distance
+        from every cluster that only this share of its own samples exceeds.
+    metric : {"euclidean", "adaptive"} or AdaptiveMetric, default="euclidean"
+        Metric of the clusters. With "adaptive", each cluster has a separate metric of determinant 1, for clusters
+        of different shapes. Use ``AdaptiveMetric(reg_covar=...)`` for many features and few samples.
     init : str or array-like of shape (n_clusters, n_features), default="kmeans"
-        Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at samples spread by k-means++;
-        "random", at random samples; "peaks", at peaks of belief; or at given points.
+        Initial prototypes: "kmeans", the solution of k-means; "k-means++", samples selected by k-means++;
+        "random", random samples; "peaks", belief peaks; or an array with the prototypes.
     n_init : int, default=10
-        How many times to start; the best result is kept. With "kmeans", k-means has that many starts, on
-        a sample; with more than 50 clusters once, from three times as many prototypes.
+        Number of starts; the best result is kept. With "kmeans", number of runs of k-means on a sample; with more
+        than 50 clusters, a single run from 3 times as many prototypes.
     max_iter : int, default=300
-        The largest number of iterations.
+        Maximum number of iterations.
     tol : float, default=1e-6
-        An iteration that lowers the objective by less than this share of it is the last.
+        Relative decrease of the objective in an iteration below which the fit has converged.
     half_life : float or None, default=None
-        For `partial_fit`: after how many more samples earlier ones count half; with infinity all samples count
-        alike. None: the t-th of equal portions has a share of ``t**-0.7``, so that clusters settle.
+        Number of further samples after which the weight of earlier samples in `partial_fit` is halved; with
+        infinity, all samples have equal weight. None: the t-th of equal batches has a share of ``t**-0.7``, so
+        that clusters converge.
     random_state : int, RandomState instance or None, default=None
-        The seed, for results that can be repeated.
+        Seed, for reproducible results.
     n_jobs : int or None, default=None
-        How many workers share the blocks of rows: threads, or what ``joblib.parallel_config`` says. The result
-        does not depend on it.
-    masses_file : str, path or None, default=None
-        Where the masses go: None for memory (and nowhere for data that are not in memory), or a name that ends in
-        ``.npy`` for a memory map, or in ``.parquet`` for a folder of Parquet files. An existing file is not
-        replaced.
-    store_masses : bool, default=True
-        False: a fit keeps no masses and no labels; ask `predict` or `predict_mass`.
+        Number of workers that share the blocks of rows: threads, or the backend of ``joblib.parallel_config``. The
+        result does not depend on it.
+    store_masses : bool, str or path, default=True
+        Destination of the masses. True: memory, for data in memory; a name that ends in ``.npy``: a memory map; a
+        name that ends in ``.parquet``: a folder of Parquet files; an existing file is not replaced. False: masses
+        and labels are not stored; use `predict` or `predict_mass`.
     checkpoint : str, path or None, default=None
-        A file, or a URL, for the state of a long fit. If the fit is killed, the same call goes on from there; when
-        it ends, the file is removed.
+        File or URL for the state of a long fit. If the fit is killed, the same call continues from this state; at
+        the end, the file is removed.
     verbose : int, default=0
-        Whether to report progress, iteration by iteration.
+        Whether to report progress.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The prototypes.
+        Prototypes.
     metrics_ : ndarray of shape (n_clusters, n_features, n_features)
-        The metrics of the clusters, if `metric` is "adaptive".
+        Metrics of the clusters, if `metric` is "adaptive".
     credal_partition_ : CredalPartition
-        The result, for data in memory or with `masses_file`.
+        Credal partition, for data in memory or in a file of `store_masses`.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each sample; a Dask array for Dask collections.
+        Most plausible cluster of each sample; a Dask array for Dask collections.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
-        The masses, read-only; a Dask array, not computed yet, for Dask collections.
+        Masses, read-only; a Dask array, not computed yet, for Dask collections.
     focal_sets_ : FocalSets
-        What the columns of the masses stand for.
+        Sets of the columns of the masses.
     delta_ : float
-        The distance to the empty set.
+        Distance to the empty set.
     alpha_ : float
         The `alpha` that was used.
     beta_ : float
         The `beta` that was used.
     objective_ : float
-        The objective at the prototypes and masses.
+        Objective at the prototypes and masses.
     objective_history_ : ndarray of shape (n_iterations + 1,)
-        The objective before the first and after each iteration.
+        Objective before the first and after each iteration.
     n_iter_ : int
-        The number of iterations.
+        Number of iterations.
     converged_ : bool
         Whether the last iteration changed the objective by less than `tol`.
     n_samples_seen_ : int
-        How many samples `fit` and `partial_fit` have seen.
+        Number of samples in calls of `fit` and `partial_fit`.
     n_features_in_ : int
-        The number of features.
+        Number of features.
     feature_names_in_ : ndarray of str
-        The names of the features, where X has any.
+        Names of the features, if X has any.
 
     See Also
     --------
-    CCM : Another distance to sets of clusters, which does not mind a prototype between two others.
-    evlearn.blocks.open_rows : Open large data once, for several fits.
+    CCM : Recommended method, with another distance to sets, also for a cluster between 2 others.
+    evlearn.open_dataset : Large data that are opened once for several fits.
 
     References
     ----------
-    The method, its adaptive metrics, and the selection of pairs: Masson and Denœux (2008),
+    Method, adaptive metrics, and selection of pairs: Masson and Denœux (2008),
     Antoine et al. (2012), Denœux et al. (2016).
 
     Examples
@@ -166,15 +159,12 @@ class ECM(OnlineClusterer):
         self,
         n_clusters: int = 3,
         *,
-        focal_sets: Literal["auto", "full", "pairs", "simple", "neighbor_pairs"] | FocalSetsLike = "auto",
-        include_omega: bool = True,
-        n_pair_neighbors: int = 1,
+        focal_sets: SelectedSetsLike = "auto",
         alpha: float | Literal["auto"] = "auto",
         beta: float | Literal["auto"] = "auto",
         delta: float | Literal["auto"] = "auto",
         outlier_rate: float = OUTLIER_RATE,
-        metric: Literal["euclidean", "adaptive"] = "euclidean",
-        reg_covar: float = 1e-6,
+        metric: Literal["euclidean", "adaptive"] | AdaptiveMetric = "euclidean",
         init: Literal["kmeans", "k-means++", "random", "peaks"] | NumbersLike = "kmeans",
         n_init: int = 10,
         max_iter: int = 300,
@@ -182,21 +172,17 @@ class ECM(OnlineClusterer):
         half_life: float | None = None,
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
-        masses_file: str | os.PathLike[str] | None = None,
-        store_masses: bool = True,
+        store_masses: bool | str | os.PathLike[str] = True,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.focal_sets = focal_sets
-        self.include_omega = include_omega
-        self.n_pair_neighbors = n_pair_neighbors
         self.alpha = alpha
         self.beta = beta
         self.delta = delta
         self.outlier_rate = outlier_rate
         self.metric = metric
-        self.reg_covar = reg_covar
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -204,34 +190,32 @@ class ECM(OnlineClusterer):
         self.half_life = half_life
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.masses_file = masses_file
         self.store_masses = store_masses
         self.checkpoint = checkpoint
         self.verbose = verbose
 
-    @whole_or_nothing
+    @atomic_fit
     def fit(self, X: DataLike, y: object = None, *, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the prototypes, and the mass functions of the samples.
+        """Find the prototypes and the mass functions of the samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The samples: an array, a memory map, a pandas or polars frame; the path of a Parquet file or of a
-            folder of them; a Dask array or DataFrame; or something that gives array after array, each with some
-            of the rows.
+            Samples: an array, a memory map, a pandas or polars frame; the path of a Parquet file or of a folder of
+            them; a Dask array or DataFrame; or an iterable of arrays, each with some of the rows.
         y : None, default=None
-            Not used; present for scikit-learn's conventions.
+            Not used; present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each sample counts: 2 is as if it were there twice.
+            Weight of each sample: a weight of 2 is equivalent to 2 equal samples.
 
         Returns
         -------
         Self
-            The fitted estimator.
+            Fitted estimator.
         """
         self._check_parameters()
         self._check_masses()
-        with one_blas_thread(), self._opened(X, reset=True) as rows:
+        with one_blas_thread(), self._open_rows(X, reset=True) as rows:
             fit = self._begin(rows, sample_weight)
             self._publish_fit(fit, fit.run(), rows)
         self._name_samples(X)
@@ -242,22 +226,21 @@ class ECM(OnlineClusterer):
         check_integer("n_clusters", self.n_clusters, 1)
         check_integer("n_init", self.n_init, 1)
         check_real("alpha", self.alpha, 0, or_auto=True)
-        check_real("reg_covar", self.reg_covar, 0, 1)
-        check_choice("metric", self.metric, ("euclidean", "adaptive"))
+        check_metric(self.metric)
 
-    def _costs(self, focal_sets: FocalSets, chosen: Chosen) -> SetCosts:
-        return SetCosts.ecm(focal_sets, alpha=chosen.alpha, beta=chosen.beta, delta=chosen.delta)
+    def _costs(self, focal_sets: FocalSets, parameters: ResolvedParameters) -> SetCosts:
+        return SetCosts.ecm(focal_sets, alpha=parameters.alpha, beta=parameters.beta, delta=parameters.delta)
 
     def _make_model(
         self,
         focal_sets: FocalSets,
         coordinates: Coordinates,
-        chosen: Chosen,
+        parameters: ResolvedParameters,
         prototypes: FloatArray,
         metrics: Any = None,
     ) -> Model:
-        costs = self._costs(focal_sets, chosen)
-        return make_model(self.metric, costs, coordinates, prototypes, metrics=metrics, reg_covar=self.reg_covar)
+        costs = self._costs(focal_sets, parameters)
+        return make_model(self.metric, costs, coordinates, prototypes, metrics=metrics)
 
 
 __all__ = ["ECM"]

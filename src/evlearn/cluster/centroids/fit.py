@@ -1,4 +1,4 @@
-"""A fit of prototypes, from data of any size to where the best descent ended."""
+"""Fits of prototypes to data of any size."""
 
 from copy import copy
 from dataclasses import dataclass, replace
@@ -10,62 +10,63 @@ from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from evlearn.belief import FocalSets
-from evlearn.blocks import ArrayRows, Rows
-from evlearn.blocks.sparse import Features, SparseBlock, SparseRows
+from evlearn.blocks import ArrayDataset, RowDataset
+from evlearn.blocks.sparse import Features, SparseBlock, SparseDataset
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
-from evlearn.cluster.centroids.alternation import Alternation, Model, Point
-from evlearn.cluster.centroids.fit_state import Ended, FitState
+from evlearn.cluster.centroids.alternation import Alternation, Iterate, Model
+from evlearn.cluster.centroids.fit_state import FitState, StoredDescent
 from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.centroids.robust_kmeans import ordinary_rows
-from evlearn.cluster.centroids.scales import Chosen, Scales, is_one_cloud
+from evlearn.cluster.centroids.scales import ResolvedParameters, Scales, is_one_cloud
 from evlearn.cluster.centroids.sparse_starts import Isometry, distinct_rows
-from evlearn.cluster.centroids.starts import draw, given_prototypes, typical_distance
+from evlearn.cluster.centroids.starts import check_prototypes, draw, typical_distance
 from evlearn.cluster.centroids.trials import Trial
 from evlearn.cluster.centroids.weights import check_weights, weight_unit
 from evlearn.cluster.collapse import count_samples
 from evlearn.cluster.focal_families import (
     SimilarityOfRows,
     choose_focal_sets,
-    in_two_steps,
+    has_two_steps,
     mutual_neighbors,
+    n_pair_neighbors,
 )
 from evlearn.utils.checkpoints import Checkpoint, identity_of
 from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.progress import Steps
 from evlearn.utils.typing import FloatArray
-from evlearn.utils.validation import REMOTE
+from evlearn.utils.validation import EXTREME_RATIO
 
-#: Sparse rows that starts are looked for with; their products take so many squared numbers.
+#: Maximum number of sparse rows for starts; their products require the square of this number of values.
 _SPARSE_ROWS = 1500
 
 
 @dataclass(frozen=True)
 class PrototypeFit:
-    """A fit under way: what it is given, and what it has done so far.
+    """Inputs and state of a fit in progress.
 
     Attributes
     ----------
     method : PrototypeClusterer
-        The estimator: its parameters, what sets cost, and how models are made.
-    rows : Rows
-        The data.
+        Estimator, with its parameters, costs of sets, and model.
+    rows : RowDataset
+        Data.
     weights : object or None
-        The weights of the rows, aligned with them and divided by `unit`.
+        Weights of the rows, aligned with them and divided by `unit`.
     unit : float
-        What objectives are multiplied with to be those of the user's weights.
+        Factor from objectives with these weights to objectives with the weights of the user.
     weight : float
-        The sum of the weights, divided by `unit`.
+        Sum of the weights, divided by `unit`.
     sample_weight : ndarray of shape (n_rows,) or None
-        The weights of the user.
+        Weights of the user.
     state : FitState
-        What has been done.
+        State of the fit.
     checkpoint : Checkpoint or None
-        Where that is kept.
+        Destination of the state.
     """
 
     method: Any
-    rows: Rows
+    rows: RowDataset
     weights: Any
     unit: float
     weight: float
@@ -74,8 +75,8 @@ class PrototypeFit:
     checkpoint: Checkpoint | None
 
     @classmethod
-    def begin(cls, method: Any, rows: Rows, sample_weight: Any) -> "PrototypeFit":
-        """Starts, and all that is "auto"; or, if a checkpoint is there, what had been done when it was written."""
+    def begin(cls, method: Any, rows: RowDataset, sample_weight: Any) -> "PrototypeFit":
+        """Return a fit with starts and resolved parameters, or the state of its checkpoint, if there is one."""
         if not isinstance(method.n_clusters, str) and len(rows) < method.n_clusters:
             raise ValueError(f"n_clusters={method.n_clusters} is more than n_samples={len(rows)}.")
         method._refuse_masses(rows, method.focal_sets)
@@ -84,248 +85,263 @@ class PrototypeFit:
         if not isinstance(method.n_clusters, str):
             method._note_evidence(count_samples(len(rows), weights), method.n_clusters)
         checkpoint = None
-        if method.checkpoint is not None and isinstance(rows, SparseRows):
-            raise ValueError(f"checkpoint={method.checkpoint!r} needs dense features, and X is sparse; give None.")
+        if method.checkpoint is not None and isinstance(rows, SparseDataset):
+            raise ValueError(f"checkpoint={method.checkpoint!r} needs dense features, but X is sparse; use None.")
         if method.checkpoint is not None:
             checkpoint = Checkpoint(method.checkpoint, identity_of(method, rows, sample_weight=weights))
-        state = _stored_state(method, rows, checkpoint) or first_state(method, rows, weights)
-        method._refuse_masses(rows, state.focal_sets)  # which are known now, also if they are "auto"
-        refuse_endless(rows, state.coordinates, state.chosen.delta, method.n_jobs)
+        state = _load_state(method, rows, checkpoint) or first_state(method, rows, weights)
+        method._refuse_masses(rows, state.focal_sets)  # they are resolved now, also if they are "auto"
+        check_infinite_delta(rows, state.coordinates, state.parameters.delta, method.n_jobs)
         aligned = None if weights is None else rows.align(weights / unit)
         weight = float(len(rows) if weights is None else (weights / unit).sum())
         return cls(method, rows, aligned, unit, weight, weights, state, checkpoint)
 
     @property
     def n_samples(self) -> float:
-        """The number of samples, counted with their weights."""
+        """Number of samples, counted with their weights."""
         return count_samples(len(self.rows), self.sample_weight)
 
     @property
     def alternation(self) -> Alternation:
-        """One iteration over the rows."""
+        """Alternation over the rows."""
         return Alternation(self.rows, self.weights, self.method.tol, self.method.n_jobs)
 
-    def run(self) -> Trace[Point]:
-        """All starts, and then, if asked for, once more with the pairs of neighbouring clusters."""
-        n_left = len(self.state.starts) + in_two_steps(self.method.focal_sets) - self.state.stage
-        best = None if self.state.best is None else self._resumed(self.state.best)
-        # A descent of descents, so that there is one place where Ctrl-C ends both.
+    def run(self) -> Trace[Iterate]:
+        """Run the descents from all starts and, with "neighbor_pairs", a last one with the pairs of neighbors."""
+        n_left = len(self.state.starts) + has_two_steps(self.method.focal_sets) - self.state.stage
+        best = None if self.state.best is None else self._resume(self.state.best)
+        # A descent over descents, so that a single Ctrl-C ends both.
         stage = partial(self._next_stage, Steps(self.method.max_iter, n_left))
-        found = descend(stage, Trace(best, [np.inf]), max_iter=n_left)
-        if found.state is None:
-            raise KeyboardInterrupt  # before anything was known
-        return replace(found.state, interrupted=found.interrupted or found.converged)
+        trace = descend(stage, Trace(best, [np.inf]), max_iter=n_left)
+        if trace.state is None:
+            raise KeyboardInterrupt  # there is no result yet
+        return replace(trace.state, interrupted=trace.interrupted or trace.converged)
 
     def with_outlier_rule(self, model: Model, rate: float) -> Model:
-        """Return the model with the rule for outliers, learned from a sample of the rows."""
+        """Return the model with a rule for outliers that is learned from a sample of the rows."""
         return model.learn_outliers(*sample_of(self.rows, self.sample_weight, self.state, self.method), rate)
 
     def drift(self, prototypes: FloatArray) -> float:
         """Return the sum of squared distances to the nearest prototype, relative to that of k-means.
 
-        Gross errors do not count. It is 1 if prototypes did not start at k-means, or if the fit was resumed.
+        Gross errors are ignored. The result is 1 if prototypes did not start at k-means, or if the fit was
+        resumed.
         """
-        sight, reference = self.state.sight, self.state.reference
-        if sight is None or reference is None:
+        summary, reference = self.state.summary, self.state.reference
+        if summary is None or reference is None:
             return 1.0
-        ordinary = ordinary_rows(sight.sample, sight.counts, reference)
-        rows, counts = sight.sample[ordinary], sight.counts[ordinary]
+        is_ordinary = ordinary_rows(summary.sample, summary.counts, reference)
+        rows, counts = summary.sample[is_ordinary], summary.counts[is_ordinary]
         total, smallest = (
-            float(counts @ squared_distances(rows, places).min(axis=1)) for places in (prototypes, reference)
+            float(counts @ squared_distances(rows, centers).min(axis=1)) for centers in (prototypes, reference)
         )
         return total / smallest if smallest > 0 else 1.0
 
-    def end(self, trace: Trace[Point]) -> None:
-        """Forget the checkpoint, once everything that was asked for is there."""
+    def finish(self, trace: Trace[Iterate]) -> None:
+        """Remove the checkpoint, unless the fit was interrupted."""
         if self.checkpoint is not None and not trace.interrupted:
             self.checkpoint.remove()
 
-    def _next_stage(self, tell: Report, best: Trace[Point] | None) -> tuple[Trace[Point], float, bool]:
-        """The descent whose turn it is, and whether the user stopped it."""
+    def _next_stage(self, report: Report, best: Trace[Iterate] | None) -> tuple[Trace[Iterate], float, bool]:
+        """Run the next descent; return the best trace, its objective, and True if the user interrupted it."""
         state, method, alternation = self.state, self.method, self.alternation
-        pairs = state.stage == len(state.starts)
+        is_pair_stage = state.stage == len(state.starts)
         if state.current is not None:
-            begun = self._resumed(state.current)
-        elif pairs:
+            start = self._resume(state.current)
+        elif is_pair_stage:
             assert best is not None
-            begun = alternation.trace(self._with_pairs(best.state.model))
+            start = alternation.trace(self._with_pairs(best.state.model))
         else:
-            begun = alternation.trace(first_model(method, state))
-        history = list(begun.history)
+            start = alternation.trace(first_model(method, state))
+        history = list(start.history)
 
-        def step(point: Point) -> tuple[Point, float, bool]:
-            after, objective, settled = alternation.step(point)
+        def step(iterate: Iterate) -> tuple[Iterate, float, bool]:
+            successor, objective, converged = alternation.step(iterate)
             history.append(objective)
-            if self.checkpoint is not None and not settled:
-                state.current = Ended(after.model, history)
+            if self.checkpoint is not None and not converged:
+                state.current = StoredDescent(successor.model, history)
                 self.checkpoint.save(state.to_arrays())
-            return after, objective, settled
+            return successor, objective, converged
 
-        def report(number: int, objective: float) -> None:
-            tell(number, objective * self.unit)
+        def report_in_unit(number: int, objective: float) -> None:
+            report(number, objective * self.unit)
 
-        report(begun.n_iter, begun.objective)
-        end = descend(step, begun, max_iter=method.max_iter, report=report)
-        if best is None or pairs or end.objective < best.objective:
+        report_in_unit(start.n_iter, start.objective)
+        end = descend(step, start, max_iter=method.max_iter, report=report_in_unit)
+        if best is None or is_pair_stage or end.objective < best.objective:
             best = end
-        state.best = Ended(best.state.model, best.history, best.converged)
+        state.best = StoredDescent(best.state.model, best.history, best.converged)
         state.current, state.stage = None, state.stage + 1
         return best, best.objective, end.interrupted
 
-    def _resumed(self, ended: Ended) -> Trace[Point]:
-        return replace(self.alternation.trace(ended.model, ended.history), converged=ended.converged)
+    def _resume(self, descent: StoredDescent) -> Trace[Iterate]:
+        return replace(self.alternation.trace(descent.model, descent.history), converged=descent.converged)
 
     def _with_pairs(self, model: Model) -> Model:
-        """The best model so far, with the pairs of clusters that share samples."""
+        """Return the best model so far with the pairs of clusters that share samples."""
         shares = self.rows.add(SimilarityOfRows(model), self.weights, n_jobs=self.method.n_jobs)
-        pairs = mutual_neighbors(shares, self.method.n_pair_neighbors)
-        larger = model.costs.focal_sets.with_sets(pairs)
+        pairs = mutual_neighbors(shares, n_pair_neighbors(self.method.focal_sets))
+        focal_sets = model.costs.focal_sets.with_sets(pairs)
         metrics = model.metrics if isinstance(model, AdaptiveModel) else None
         state = self.state
-        made: Model = self.method._make_model(larger, state.coordinates, state.chosen, model.prototypes, metrics)
-        return made
+        model_with_pairs: Model = self.method._make_model(
+            focal_sets, state.coordinates, state.parameters, model.prototypes, metrics
+        )
+        return model_with_pairs
 
 
-class Sight(NamedTuple):
-    """What a first look at the data gives: a sample, how much its rows count, coordinates and `delta`."""
+class DataSummary(NamedTuple):
+    """Sample of the data, weights of its rows, coordinates, and `delta`."""
 
     sample: FloatArray
     counts: FloatArray
     coordinates: Coordinates
     delta: float
 
-    def without_errors(self, prototypes: FloatArray, delta: Any, random: np.random.RandomState) -> "Sight":
-        """Return the same without rows that are far from all prototypes, which would decide on scales."""
-        ordinary = ordinary_rows(self.sample, self.counts, prototypes)
-        if ordinary.all():
+    def without_gross_errors(
+        self, prototypes: FloatArray, delta: Any, random: np.random.RandomState
+    ) -> "DataSummary":
+        """Return the summary without rows that are far from all prototypes, which would dominate scales."""
+        is_ordinary = ordinary_rows(self.sample, self.counts, prototypes)
+        if is_ordinary.all():
             return self
-        return _sight_of(self.sample[ordinary], self.counts[ordinary], delta, random)
+        return _summary_of(self.sample[is_ordinary], self.counts[is_ordinary], delta, random)
 
 
-def look_at(rows: Rows, weights: Any, delta: Any, random: np.random.RandomState, n_clusters: int = 1) -> Sight:
-    """A first look at the data, at the more of them the more clusters there are."""
-    return _sight_of(*draw(rows, weights, random, n_clusters), delta, random)
+def summarize_data(
+    rows: RowDataset, weights: Any, delta: Any, random: np.random.RandomState, n_clusters: int = 1
+) -> DataSummary:
+    """Draw a sample of the data, whose size increases with the number of clusters, and summarize it."""
+    return _summary_of(*draw(rows, weights, random, n_clusters), delta, random)
 
 
-def _sight_of(sample: FloatArray, counts: FloatArray, delta: Any, random: np.random.RandomState) -> Sight:
+def _summary_of(sample: FloatArray, counts: FloatArray, delta: Any, random: np.random.RandomState) -> DataSummary:
     distance = typical_distance(sample, counts, random) if isinstance(delta, str) else float(delta)
-    return Sight(sample, counts, Coordinates.of(sample), distance)
+    return DataSummary(sample, counts, Coordinates.of(sample), distance)
 
 
-def first_state(method: Any, rows: Rows, weights: FloatArray | None) -> FitState:
-    """Starts, and all that is "auto"."""
+def first_state(method: Any, rows: RowDataset, weights: FloatArray | None) -> FitState:
+    """Return a state with starts and resolved parameters."""
     random = check_random_state(method.random_state)
-    if isinstance(rows, SparseRows):
-        return _state_of_sparse(method, rows, weights, random)
+    if isinstance(rows, SparseDataset):
+        return _first_state_of_sparse(method, rows, weights, random)
     n_clusters = 1 if isinstance(method.n_clusters, str) else method.n_clusters
-    whole = seen = look_at(rows, weights, method.delta, random, n_clusters)
-    starts = method._starts(rows, seen.sample, seen.counts, random)
-    seen = seen.without_errors(starts[0], method.delta, random)
-    inside = seen.coordinates.enter(seen.sample)
-    chosen = _choose(method, seen, inside, seen.coordinates.enter(starts[0]), random)
-    trial = Trial(inside, seen.counts, seen.coordinates, method._make_model, partial(_sets_of, method))
+    full_summary = summary = summarize_data(rows, weights, method.delta, random, n_clusters)
+    starts = method._starts(rows, summary.sample, summary.counts, random)
+    summary = summary.without_gross_errors(starts[0], method.delta, random)
+    points = summary.coordinates.transform(summary.sample)
+    parameters = _resolve_parameters(method, summary, points, summary.coordinates.transform(starts[0]), random)
+    trial = Trial(points, summary.counts, summary.coordinates, method._make_model, partial(_sets_of, method))
     reference = None
-    if from_kmeans(method):
+    if starts_at_kmeans(method):
         reference = starts[0]
-        lower_beta = isinstance(method.beta, str) and not chosen.cloud
-        best, chosen = trial.best(starts, chosen, lower_beta=lower_beta)
+        lower_beta = isinstance(method.beta, str) and not parameters.cloud
+        best, parameters = trial.best(starts, parameters, lower_beta=lower_beta)
         starts = [best]
-    sets = trial.sets(starts[0])
-    return FitState(seen.coordinates, chosen, sets, np.stack(starts), sight=whole, reference=reference)
+    focal_sets = trial.sets(starts[0])
+    return FitState(
+        summary.coordinates, parameters, focal_sets, np.stack(starts), summary=full_summary, reference=reference
+    )
 
 
-def sample_of(rows: Rows, weights: FloatArray | None, state: FitState, method: Any) -> tuple[Features, FloatArray]:
-    """Return some rows and their weights: those of the first look at the data, or the same drawn again."""
+def sample_of(
+    rows: RowDataset, weights: FloatArray | None, state: FitState, method: Any
+) -> tuple[Features, FloatArray]:
+    """Return a sample of the rows with weights: that of the summary, or the same rows drawn again."""
     random = check_random_state(method.random_state)
-    if isinstance(rows, SparseRows):
-        chosen = np.arange(len(rows))
+    if isinstance(rows, SparseDataset):
+        indices = np.arange(len(rows))
         if len(rows) > _SPARSE_ROWS:
-            chosen = np.sort(sample_without_replacement(len(rows), _SPARSE_ROWS, random_state=random))
-        return rows.take(chosen), np.ones(len(chosen)) if weights is None else weights[chosen]
-    sight: Sight | None = state.sight
-    if sight is not None and sight.sample.shape[1] == rows.n_features:
-        return sight.sample, sight.counts
+            indices = np.sort(sample_without_replacement(len(rows), _SPARSE_ROWS, random_state=random))
+        return rows.take(indices), np.ones(len(indices)) if weights is None else weights[indices]
+    summary: DataSummary | None = state.summary
+    if summary is not None and summary.sample.shape[1] == rows.n_features:
+        return summary.sample, summary.counts
     return draw(rows, weights, random, state.starts.shape[1])
 
 
-def _state_of_sparse(
-    method: Any, rows: SparseRows, weights: FloatArray | None, random: np.random.RandomState
+def _first_state_of_sparse(
+    method: Any, rows: SparseDataset, weights: FloatArray | None, random: np.random.RandomState
 ) -> FitState:
-    """The same, of some rows in a space of few dimensions."""
-    chosen = np.arange(len(rows))
+    """Return such a state for sparse rows, from a sample in a space with few dimensions."""
+    indices = np.arange(len(rows))
     if len(rows) > _SPARSE_ROWS:
-        chosen = np.sort(sample_without_replacement(len(rows), _SPARSE_ROWS, random_state=random))
-    counts = np.ones(len(chosen)) if weights is None else np.asarray(weights, dtype=np.float64)[chosen]
-    sample, times = distinct_rows(rows.take(chosen), counts)
+        indices = np.sort(sample_without_replacement(len(rows), _SPARSE_ROWS, random_state=random))
+    counts = np.ones(len(indices)) if weights is None else np.asarray(weights, dtype=np.float64)[indices]
+    sample, distinct_counts = distinct_rows(rows.take(indices), counts)
     space = Isometry.of(sample)
     inner = copy(method)
     inner.random_state = random
     if not isinstance(method.init, str):
-        given = given_prototypes(method.init, method.n_clusters, rows.n_features)
-        inner.init = space.enter(given)
-    found = first_state(inner, ArrayRows(space.coordinates), times)
-    starts = np.stack([space.leave(one) for one in found.starts]) if isinstance(method.init, str) else given[None]
-    origin = Coordinates(np.zeros(rows.n_features), found.coordinates.scale)
-    return FitState(origin, found.chosen, found.focal_sets, starts)
+        prototypes = check_prototypes(method.init, method.n_clusters, rows.n_features)
+        inner.init = space.transform(prototypes)
+    state = first_state(inner, ArrayDataset(space.coordinates), distinct_counts)
+    starts = (
+        np.stack([space.inverse_transform(start) for start in state.starts])
+        if isinstance(method.init, str)
+        else prototypes[None]
+    )
+    origin = Coordinates(np.zeros(rows.n_features), state.coordinates.scale)
+    return FitState(origin, state.parameters, state.focal_sets, starts)
 
 
 def first_model(method: Any, state: FitState) -> Model:
-    """The prototypes of the start whose turn it is."""
-    prototypes = state.coordinates.enter(state.starts[state.stage])
-    made: Model = method._make_model(state.focal_sets, state.coordinates, state.chosen, prototypes)
-    return made
+    """Return the initial model of the current descent."""
+    prototypes = state.coordinates.transform(state.starts[state.stage])
+    model: Model = method._make_model(state.focal_sets, state.coordinates, state.parameters, prototypes)
+    return model
 
 
-def from_kmeans(method: Any) -> bool:
-    """Whether prototypes start at solutions of k-means."""
+def starts_at_kmeans(method: Any) -> bool:
+    """Return True if prototypes start at solutions of k-means."""
     return isinstance(method.init, str) and method.init == "kmeans"
 
 
-def refuse_endless(rows: Rows, coordinates: Coordinates, delta: float, n_jobs: int | None) -> None:
-    """Raise if there are remote rows and no empty set to take them: they would drag all prototypes along."""
+def check_infinite_delta(rows: RowDataset, coordinates: Coordinates, delta: float, n_jobs: int | None) -> None:
+    """Raise ValueError if delta is infinite and extreme rows would move all prototypes."""
     if np.isfinite(delta):
         return
-    farthest = max(rows.map(_Farthest(coordinates), n_jobs=n_jobs))
-    if farthest > REMOTE:
+    largest = max(rows.map(_LargestCoordinate(coordinates), n_jobs=n_jobs))
+    if largest > EXTREME_RATIO:
         raise ValueError(
-            f"X has values that are up to {farthest / coordinates.scale:.3g} away from the mean of the others, "
-            "and delta=inf leaves no room for outliers, which would drag all clusters along: give delta='auto', "
-            "or remove these samples."
+            f"X has values up to {largest / coordinates.scale:.3g} away from the mean of the others. "
+            "With delta=inf there are no outliers, and such samples move all clusters: use delta='auto', or "
+            "remove these samples."
         )
 
 
-def _stored_state(method: Any, rows: Rows, checkpoint: Checkpoint | None) -> FitState | None:
+def _load_state(method: Any, rows: RowDataset, checkpoint: Checkpoint | None) -> FitState | None:
     if checkpoint is None:
         return None
     n_clusters = None if isinstance(method.n_clusters, str) else method.n_clusters
     return checkpoint.load(partial(FitState.from_arrays, method._make_model, n_clusters, rows.n_features))
 
 
-def _choose(
-    method: Any, seen: Sight, inside: FloatArray, prototypes: FloatArray, random: np.random.RandomState
-) -> Chosen:
-    """The parameters as they are given, or as the data decide."""
-    beyond = method._beyond * seen.coordinates.scale**2
-    scales = Scales.of(inside, seen.counts, prototypes, beyond=beyond)
-    cloud = isinstance(method.beta, str) and is_one_cloud(inside, seen.counts, len(prototypes), random)
-    chosen = scales.choose(seen.delta, method.beta, getattr(method, "alpha", 1.0), cloud=cloud)
-    return chosen._replace(width=chosen.width / seen.coordinates.scale)
+def _resolve_parameters(
+    method: Any, summary: DataSummary, points: FloatArray, prototypes: FloatArray, random: np.random.RandomState
+) -> ResolvedParameters:
+    """Return the parameters of a fit; "auto" is replaced by values that follow from the data."""
+    offset = method._mean_squared_offset * summary.coordinates.scale**2
+    scales = Scales.of(points, summary.counts, prototypes, offset=offset)
+    cloud = isinstance(method.beta, str) and is_one_cloud(points, summary.counts, len(prototypes), random)
+    parameters = scales.choose(summary.delta, method.beta, getattr(method, "alpha", 1.0), cloud=cloud)
+    return parameters._replace(width=parameters.width / summary.coordinates.scale)
 
 
 def _sets_of(method: Any, prototypes: FloatArray, sample: FloatArray, counts: FloatArray) -> FocalSets:
     squares = squared_distances(sample, prototypes)
-    family = choose_focal_sets(method.focal_sets, squares, counts, include_omega=method.include_omega)
-    room: FocalSets = method._room_for_ignorance(family)
-    return room
+    family = choose_focal_sets(method.focal_sets, squares, counts, include_omega=method._include_omega)
+    focal_sets: FocalSets = method._allow_ignorance(family)
+    return focal_sets
 
 
 @dataclass(frozen=True)
-class _Farthest:
-    """From a block of rows to the largest of its coordinates."""
+class _LargestCoordinate:
+    """Function from a block of rows to the largest absolute coordinate."""
 
     coordinates: Coordinates
 
     def __call__(self, rows: Features, weights: Any = None) -> float:
         if isinstance(rows, SparseBlock):
             return float(abs(rows.matrix).max() * self.coordinates.scale) if len(rows) else 0.0
-        return float(np.abs(self.coordinates.enter(rows)).max(initial=0))
+        return float(np.abs(self.coordinates.transform(rows)).max(initial=0))

@@ -1,4 +1,4 @@
-"""What a fit of prototypes has done so far, as plain arrays for a checkpoint."""
+"""State of a prototype fit, stored as plain arrays in checkpoints."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from evlearn.belief import FocalSets
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.alternation import Model
 from evlearn.cluster.centroids.model import FARTHEST, Coordinates
-from evlearn.cluster.centroids.scales import Chosen
+from evlearn.cluster.centroids.scales import ResolvedParameters
 from evlearn.utils.stored_values import Check, array, check_keys, check_length, quadratic_forms
 from evlearn.utils.typing import FloatArray
 
-#: From focal sets, coordinates, chosen parameters, prototypes and metrics to a model.
+#: Function from focal sets, coordinates, parameters, prototypes and metrics to a model.
 MakeModel = Callable[..., Model]
 
 
-class Ended(NamedTuple):
-    """Where a descent ended, or had come to when a checkpoint was written."""
+class StoredDescent(NamedTuple):
+    """State of a descent, at its end or at a checkpoint."""
 
     model: Model
     history: list[float]
@@ -29,86 +29,86 @@ class Ended(NamedTuple):
 
 @dataclass
 class FitState:
-    """What a fit has done so far.
+    """State of a fit.
 
     Attributes
     ----------
     coordinates : Coordinates
-        Where the models live.
-    chosen : Chosen
-        The parameters that the data may decide on.
+        Coordinates of models.
+    parameters : ResolvedParameters
+        Parameters, given or derived from the data.
     focal_sets : FocalSets
-        The sets of the first descents.
+        Focal sets of the descents from starts.
     starts : ndarray of shape (n_init, n_clusters, n_features)
-        The prototypes that each descent starts from, as the user knows them.
+        Initial prototypes of each descent, in the coordinates of the data.
     stage : int, default=0
-        Which descent is under way: that from a start, or, after the last of them, that with chosen pairs.
-    current : Ended or None, default=None
-        Where it is.
-    best : Ended or None, default=None
-        The best of those that ended.
-    sight : Sight or None, default=None
-        A sample of the rows; not part of a checkpoint.
+        Index of the current descent: those from the starts and, after these, the descent with selected pairs.
+    current : StoredDescent or None, default=None
+        State of the current descent.
+    best : StoredDescent or None, default=None
+        Best of the previous descents.
+    summary : DataSummary or None, default=None
+        Sample of the rows; not part of a checkpoint.
     reference : ndarray of shape (n_clusters, n_features) or None, default=None
-        The solution of k-means, if prototypes start there; not part of a checkpoint.
+        Solution of k-means, if prototypes start there; not part of a checkpoint.
     """
 
     coordinates: Coordinates
-    chosen: Chosen
+    parameters: ResolvedParameters
     focal_sets: FocalSets
     starts: FloatArray
     stage: int = 0
-    current: Ended | None = None
-    best: Ended | None = None
-    sight: Any = None
+    current: StoredDescent | None = None
+    best: StoredDescent | None = None
+    summary: Any = None
     reference: FloatArray | None = None
 
     def to_arrays(self) -> dict[str, Any]:
-        """The state as plain arrays."""
+        """Return the state as plain arrays."""
         arrays: dict[str, Any] = {
-            "centre": self.coordinates.centre,
+            "center": self.coordinates.center,
             "scale": float(self.coordinates.scale),
-            **{name: float(value) for name, value in self.chosen._asdict().items()},
+            **{name: float(value) for name, value in self.parameters._asdict().items()},
             "sets": self.focal_sets.membership,
             "starts": self.starts,
             "stage": np.int64(self.stage),
         }
-        for name, state in (("current", self.current), ("best", self.best)):
-            if state is not None:
-                arrays[f"{name}_history"] = np.array(state.history)
-                arrays[f"{name}_converged"] = np.bool_(state.converged)
-                arrays |= _model_arrays(f"{name}_model", state.model)
+        for name, descent in (("current", self.current), ("best", self.best)):
+            if descent is not None:
+                arrays[f"{name}_history"] = np.array(descent.history)
+                arrays[f"{name}_converged"] = np.bool_(descent.converged)
+                arrays |= _model_arrays(f"{name}_model", descent.model)
         return arrays
 
     @classmethod
     def from_arrays(
         cls, make_model: MakeModel, n_clusters: int | None, n_features: int, arrays: dict[str, Any]
     ) -> "FitState":
-        """The inverse of `to_arrays`; raises if the arrays cannot be those of a fit."""
-        check_keys("the state", arrays, _ALWAYS, _SOMETIMES)
+        """Restore a state from plain arrays, and raise ValueError if they are not those of a fit."""
+        check_keys("the state", arrays, _REQUIRED, _OPTIONAL)
         for name, values in arrays.items():
-            (_ALWAYS.get(name) or _SOMETIMES[name])(name, values)
+            (_REQUIRED.get(name) or _OPTIONAL[name])(name, values)
         starts, stage = arrays["starts"], int(arrays["stage"])
         if n_clusters is None:
             n_clusters = starts.shape[1]
-        check_length("centre", arrays["centre"], (n_features,))
+        check_length("center", arrays["center"], (n_features,))
         check_length("starts", starts, (max(len(starts), 1), n_clusters, n_features))
-        coordinates = Coordinates(arrays["centre"], float(arrays["scale"]))
-        numbers = {name: float(arrays[name]) for name in Chosen._fields}
-        chosen = Chosen(**numbers)._replace(cloud=bool(numbers["cloud"]))  # type: ignore[arg-type]
-        sets = _sets_of(arrays["sets"], n_clusters, "sets")
-        make_one = partial(make_model, coordinates=coordinates, chosen=chosen)
-        make = partial(_ended_of, arrays, partial(_model_of, arrays, make_one, n_clusters))
-        state = cls(coordinates, chosen, sets, starts, stage, make("current"), make("best"))
+        coordinates = Coordinates(arrays["center"], float(arrays["scale"]))
+        scalars = {name: float(arrays[name]) for name in ResolvedParameters._fields}
+        parameters = ResolvedParameters(**scalars)._replace(cloud=bool(scalars["cloud"]))  # type: ignore[arg-type]
+        sets = _load_sets(arrays["sets"], n_clusters, "sets")
+        make = partial(make_model, coordinates=coordinates, parameters=parameters)
+        load = partial(_load_descent, arrays, partial(_load_model, arrays, make, n_clusters))
+        state = cls(coordinates, parameters, sets, starts, stage, load("current"), load("best"))
         if not 0 <= stage <= len(starts) or (stage > 0 and state.best is None):
-            raise ValueError(f"stage is {stage}, which is not one of this fit")
+            raise ValueError(f"stage is {stage}, which is not a stage of this fit")
         return state
 
 
 _SETS = array(2, "ub")
-#: What each array must be.
-_ALWAYS: dict[str, Check] = {
-    "centre": array(1),
+#: Checks of the arrays.
+_REQUIRED: dict[str, Check] = {
+    "center": array(1),
     "scale": array(0, low=1e-154, high=1e154),
     "delta": array(0, low=0, finite=False),
     "beta": array(0, low=1),
@@ -119,45 +119,45 @@ _ALWAYS: dict[str, Check] = {
     "starts": array(3),
     "stage": array(0, "i"),
 }
-_OF_A_MODEL: dict[str, Check] = {
+_MODEL_CHECKS: dict[str, Check] = {
     "prototypes": array(2, low=-FARTHEST, high=FARTHEST),
     "sets": _SETS,
     "metrics": quadratic_forms,
 }
-_SOMETIMES: dict[str, Check] = {
-    f"{one}_{name}": check
-    for one in ("current", "best")
+_OPTIONAL: dict[str, Check] = {
+    f"{stage}_{name}": check
+    for stage in ("current", "best")
     for name, check in {
         "history": array(1, finite=False),
         "converged": array(0, "b"),
-        **{f"model_{field}": check for field, check in _OF_A_MODEL.items()},
+        **{f"model_{field}": check for field, check in _MODEL_CHECKS.items()},
     }.items()
 }
 
 
-def _ended_of(arrays: dict[str, Any], make: Callable[[str], Model | None], name: str) -> Ended | None:
-    found = make(f"{name}_model")
-    if found is None:
+def _load_descent(arrays: dict[str, Any], make: Callable[[str], Model | None], name: str) -> StoredDescent | None:
+    model = make(f"{name}_model")
+    if model is None:
         return None
     history = arrays[f"{name}_history"]
     check_length("history", history, (max(len(history), 1),))
-    return Ended(found, history.tolist(), bool(arrays[f"{name}_converged"]))
+    return StoredDescent(model, history.tolist(), bool(arrays[f"{name}_converged"]))
 
 
-def _model_of(
+def _load_model(
     arrays: dict[str, Any], make_model: Callable[..., Model], n_clusters: int, name: str
 ) -> Model | None:
     if f"{name}_prototypes" not in arrays:
         return None
-    sets = _sets_of(arrays[f"{name}_sets"], n_clusters, f"{name}_sets")
+    sets = _load_sets(arrays[f"{name}_sets"], n_clusters, f"{name}_sets")
     metrics = arrays.get(f"{name}_metrics")
     return make_model(sets, prototypes=arrays[f"{name}_prototypes"], metrics=metrics)
 
 
-def _sets_of(table: Any, n_clusters: int, name: str) -> FocalSets:
+def _load_sets(table: Any, n_clusters: int, name: str) -> FocalSets:
     sets = FocalSets.from_membership(table)
     if sets.frame_size != n_clusters or not np.array_equal(sets.membership, table):
-        raise ValueError(f"{name} are not the sets of {n_clusters} clusters, in order")
+        raise ValueError(f"{name} are not sorted sets of {n_clusters} clusters")
     return sets
 
 

@@ -1,4 +1,4 @@
-"""Images and volumes, from pixels to clusters and back."""
+"""Segmentation of images and volumes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,18 +15,18 @@ from evlearn.utils.typing import BoolArray, FloatArray, IntArray, RandomSeed
 
 @dataclass(frozen=True)
 class ImageSegmentation:
-    """What `segment_image` has found.
+    """Result of `segment_image`.
 
     Attributes
     ----------
     labels : ndarray of int, of the shape of the image
-        The most plausible cluster of each pixel, from dark to bright; -1 outside the mask.
+        Most plausible cluster of each pixel, from dark to bright; -1 outside the mask.
     doubt : ndarray of float, of the shape of the image
         One minus the belief in that cluster, see `evlearn.CredalPartition.doubt`; NaN outside the mask.
     mask : ndarray of bool, of the shape of the image
-        Which pixels are part of it.
+        Whether a pixel is used.
     model : SECM
-        The fitted estimator; its samples are the pixels within the mask, row by row.
+        Fitted estimator. Its samples are the pixels within the mask, row by row.
     """
 
     labels: IntArray
@@ -36,30 +36,33 @@ class ImageSegmentation:
 
     @property
     def partition(self) -> CredalPartition:
-        """The mass functions of the pixels within the mask, row by row."""
+        """Mass functions of the pixels within the mask, row by row."""
         return self.model.credal_partition_
 
     def to_image(self, values: ArrayLike, *, outside: float = 0) -> FloatArray:
-        """Values of the pixels within the mask as an image, such as a column of the masses.
+        """Arrange values of the pixels within the mask, such as a column of the masses, as an image.
 
         Parameters
         ----------
         values : array-like of shape (n_pixels,)
-            A value for each pixel within the mask, row by row.
+            Value of each pixel within the mask, row by row.
         outside : float, default=0
-            What stands outside the mask.
+            Value outside the mask.
 
         Returns
         -------
         ndarray, of the shape of the image
-            The image.
+            Image.
         """
-        given = np.asarray(values)
+        pixel_values = np.asarray(values)
         n_pixels = int(self.mask.sum())
-        if given.shape != (n_pixels,):
-            raise ValueError(f"values must be one for each of {n_pixels} pixels, got shape {given.shape}.")
-        image = np.full(self.mask.shape, outside, dtype=np.result_type(given, type(outside)))
-        image[self.mask] = given
+        if pixel_values.shape != (n_pixels,):
+            raise ValueError(
+                f"values must have shape ({n_pixels},), one value for each pixel within the mask, "
+                f"got {pixel_values.shape}."
+            )
+        image = np.full(self.mask.shape, outside, dtype=np.result_type(pixel_values, type(outside)))
+        image[self.mask] = pixel_values
         return image
 
 
@@ -72,26 +75,27 @@ def segment_image(
     estimator: SECM | None = None,
     random_state: RandomSeed = None,
 ) -> ImageSegmentation:
-    """Clusters of the pixels of an image, or of the voxels of a volume, and where these are in doubt.
+    """Segment an image or a volume into clusters, with the doubt of each pixel or voxel.
 
-    Pixels that share a side, or voxels that share a face, are neighbours, and distances are averaged over them:
-    see `SECM`, which does the work. Two million voxels take some seconds.
+    Pixels that share a side, or voxels that share a face, are neighbors, and distances are averaged over neighbors
+    with `SECM`. A volume with 2 million voxels takes some seconds.
 
     Parameters
     ----------
     image : array-like of shape (height, width) or (depth, height, width), and one more axis for channels
-        The image or volume. Values should be finite within the mask.
+        Image or volume. Values must be finite within the mask.
     n_clusters : int, default=3
-        The number of clusters.
+        Number of clusters.
     mask : array-like of bool, of the shape of the image without channels, or None, default=None
-        Which pixels to use; None means all.
+        Pixels to use; None uses all.
     channel_axis : int or None, default=None
-        The axis of the channels, such as -1 for colours that come last; None if there is one value for each pixel.
+        Axis of the channels, such as -1 for colors in the last axis; None if there is a single value for each
+        pixel.
     estimator : SECM or None, default=None
-        Other choices: an estimator whose parameters are taken, but for the two that are given here. If it has a
-        `connectivity`, that one counts. None means the defaults.
+        Estimator with other parameters; its `n_clusters` and `random_state` are not used. Its `connectivity`, if
+        any, replaces the grid of pixels. None uses the default parameters.
     random_state : int, RandomState instance or None, default=None
-        The seed, for results that can be repeated.
+        Seed, for reproducible results.
 
     Returns
     -------
@@ -100,7 +104,7 @@ def segment_image(
 
     See Also
     --------
-    SECM : The estimator, for any graph of neighbours.
+    SECM : The estimator, for any graph of neighbors.
 
     Examples
     --------
@@ -109,10 +113,10 @@ def segment_image(
     >>> image = np.zeros((20, 20))
     >>> image[5:15, 5:15] = 1
     >>> image += np.random.default_rng(0).normal(scale=0.3, size=image.shape)
-    >>> found = segment_image(image, 2, random_state=0)
-    >>> int(found.labels[10, 10]), int(found.labels[0, 0])
+    >>> segmentation = segment_image(image, 2, random_state=0)
+    >>> int(segmentation.labels[10, 10]), int(segmentation.labels[0, 0])
     (1, 0)
-    >>> found.doubt.shape
+    >>> segmentation.doubt.shape
     (20, 20)
     """
     pixels = np.asarray(image)
@@ -120,36 +124,36 @@ def segment_image(
         pixels = pixels[..., None]
     else:
         if not -pixels.ndim <= channel_axis < pixels.ndim:
-            raise ValueError(f"channel_axis={channel_axis} is no axis of an image of shape {pixels.shape}.")
+            raise ValueError(f"channel_axis={channel_axis} is not an axis of an image of shape {pixels.shape}.")
         pixels = np.moveaxis(pixels, channel_axis, -1)
     shape = pixels.shape[:-1]
     if len(shape) not in (2, 3):
         raise ValueError(
-            f"image must have 2 or 3 axes, besides one for channels, got {len(shape)} in the shape "
-            f"{np.shape(image)}; name the axis of the channels with channel_axis."
+            f"image must have 2 or 3 axes in addition to that of channels, got {len(shape)} in the shape "
+            f"{np.shape(image)}; set channel_axis to the axis of the channels."
         )
-    inside = np.ones(shape, dtype=bool) if mask is None else _checked(mask, shape)
+    in_mask = np.ones(shape, dtype=bool) if mask is None else _check_mask(mask, shape)
     model: SECM = clone(SECM() if estimator is None else estimator)
     model.set_params(n_clusters=n_clusters, random_state=random_state)
     if model.connectivity is None:
-        model.connectivity = grid_to_graph(*shape, mask=None if mask is None else inside, dtype=np.float32)
-    model.fit(pixels[inside])
-    model.connectivity = None  # of this image, and not of the next
+        model.connectivity = grid_to_graph(*shape, mask=None if mask is None else in_mask, dtype=np.float32)
+    model.fit(pixels[in_mask])
+    model.connectivity = None  # it depends on this image
     labels, doubt = np.full(shape, -1), np.full(shape, np.nan)
-    labels[inside], doubt[inside] = model.labels_, model.credal_partition_.doubt()
-    return ImageSegmentation(labels, doubt, inside, model)
+    labels[in_mask], doubt[in_mask] = model.labels_, model.credal_partition_.doubt()
+    return ImageSegmentation(labels, doubt, in_mask, model)
 
 
-def _checked(mask: Any, shape: tuple[int, ...]) -> BoolArray:
-    inside = np.asarray(mask)
-    if inside.shape != shape or not np.isin(inside, (0, 1)).all():
-        raise ValueError(f"mask must be True or False for each pixel, of shape {shape}, got {_kind(inside)}.")
-    if not inside.any():
-        raise ValueError("mask must be True for some pixels.")
-    return inside.astype(bool)
+def _check_mask(mask: Any, shape: tuple[int, ...]) -> BoolArray:
+    values = np.asarray(mask)
+    if values.shape != shape or not np.isin(values, (0, 1)).all():
+        raise ValueError(f"mask must be a boolean array of shape {shape}, got {_describe_array(values)}.")
+    if not values.any():
+        raise ValueError("mask must be True for at least one pixel.")
+    return values.astype(bool)
 
 
-def _kind(array: Any) -> str:
+def _describe_array(array: Any) -> str:
     return f"an array of {array.dtype} and of shape {array.shape}"
 
 

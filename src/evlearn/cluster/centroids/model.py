@@ -1,16 +1,16 @@
-r"""A prototype method is three functions of a block of rows: assign, collect and solve.
+r"""Prototype models, which assign masses, collect statistics and solve for prototypes.
 
-``assign`` gives the masses of rows, ``collect`` the statistics that add up over blocks, and ``solve`` the
-prototypes that are best for the statistics. What a set of clusters costs at a row decides the method: with
-:math:`r_j=\frac1{|A_j|}\sum_{k\in A_j}\|v_k-\bar v_j\|^2`,
+``assign`` returns the masses of rows, ``collect`` returns statistics that add up over blocks, and ``solve``
+returns the best prototypes for the statistics. A method is defined by the costs of the sets of clusters for a row:
+with :math:`r_j=\frac1{|A_j|}\sum_{k\in A_j}\|v_k-\bar v_j\|^2`,
 
 .. math:: s_j(x)=p_j\sum_{k\in A_j}\|x-v_k\|^2-g_jr_j ,
 
-which is :math:`|A_j|^\alpha\|x-\bar v_j\|^2` for ECM and a mean of distances to prototypes and barycentre for CCM.
-Fuzzy c-means (single clusters only) and its noise cluster (the empty set) are special cases.
+which is :math:`|A_j|^\alpha\|x-\bar v_j\|^2` for ECM and a mean of squared distances to the prototypes and the
+barycenter for CCM. Fuzzy c-means (single clusters only) and its noise cluster (the empty set) are special cases.
 
-Models work in coordinates of their own, centred and scaled by a power of two: neither place nor unit of the data
-matter.
+Models have internal coordinates, centered and scaled by a power of 2, so the results depend neither on the
+location nor on the unit of the data.
 """
 
 from collections.abc import Iterator
@@ -28,89 +28,90 @@ from evlearn.cluster.outlier_rule import OutlierRule, Segments
 from evlearn.cluster.set_costs import SetCosts, masses_of_costs, powers_of, solve_positive, total_cost
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray
-from evlearn.utils.validation import check_shape, remoteness
+from evlearn.utils.validation import check_shape, distance_ratios
 
-#: Data whose squares are numbers, with some room.
+#: Range of values whose squares neither overflow nor underflow, with a safety margin.
 _SMALLEST, _LARGEST = 1e-150, 1e150
-#: Rows that are so many times farther from the median than others have no say in where the origin is: it would be
+#: Ratio of distances to the median beyond which a row does not influence the origin. Otherwise the origin could be
 #: far from all rows, and differences from it would lose digits.
-_ORDINARY = 1e4
-#: In units of a model: whatever is farther is an outlier all the same, and its square is a number.
+_MAX_CENTER_RATIO = 1e4
+#: Bound of coordinates in units of a model. Farther samples are outliers in any case, and squares remain finite.
 FARTHEST = 1e100
-#: The share of a sum of squares below which a difference of products is rounding.
-_LOST = 1e-14
-#: Differences between rows and prototypes that are in memory at a time.
+#: Share of a sum of squares below which a difference of products is only rounding error.
+_ROUNDING_SHARE = 1e-14
+#: Maximum number of differences between rows and prototypes in memory.
 _DIFFERENCES = 1 << 20
-#: What single precision can be trusted with: scales, and prototypes in units of the model.
-_SINGLE_SCALES, _SINGLE_FARTHEST = (1e-36, 1e36), 1e15
-#: From so many features times clusters on, distances are matrix products, of so many rows at a time.
-_MANY, _ROWS_OF_PRODUCTS = 1 << 13, 2048
-#: Products are neither for rows so far away, in units of the model, nor for squared distances that are such a
-#: share of the squares they are a difference of; nor for scales whose squares are beyond single precision.
-_FAR_FOR_PRODUCTS, _NEAR_FOR_PRODUCTS, _SCALES_FOR_PRODUCTS = 1e6, 1e-3, (1e-12, 1e12)
-#: Where what the kernel takes of sets begins among its arguments, behind centre, scale and prototypes.
-_OF_SETS = 3
-#: The position of the cost of the empty set among the arguments.
-_EMPTY = 5
+#: Ranges for single precision: scales, and coordinates of prototypes in units of the model.
+_SINGLE_SCALES, _SINGLE_MAX = (1e-36, 1e36), 1e15
+#: Minimum number of features times clusters for distances by matrix products, and their number of rows per block.
+_MIN_PRODUCT_SIZE, _PRODUCT_ROWS = 1 << 13, 2048
+#: Limits of products: maximum coordinate of rows in units of the model, minimum ratio of a squared distance to the
+#: squares of which it is a difference, and scales whose squares are in the range of single precision.
+_PRODUCT_MAX, _PRODUCT_MIN_RATIO, _PRODUCT_SCALES = 1e6, 1e-3, (1e-12, 1e12)
+#: Position of the first argument about sets, after center, scale and prototypes, among the arguments of the
+#: kernel.
+_FIRST_SET_ARGUMENT = 3
+#: Position of the cost of the empty set among these arguments.
+_EMPTY_COST = 5
 
 
 class Coordinates(NamedTuple):
-    """Where a model lives: ``(x - centre) * scale``.
+    """Coordinates of a model: ``(x - center) * scale``.
 
     Attributes
     ----------
-    centre : ndarray of shape (n_features,)
-        The origin.
+    center : ndarray of shape (n_features,)
+        Origin.
     scale : float
-        A power of two, so that scaling rounds nothing.
+        Power of 2, so that scaling is exact.
     """
 
-    centre: FloatArray
+    center: FloatArray
     scale: float
 
     @classmethod
     def of(cls, sample: FloatArray) -> "Coordinates":
-        """Coordinates in which a sample has mean zero and size one, but for what is far from all the rest."""
-        near = remoteness(sample) <= _ORDINARY
-        if not near.all():
-            sample = sample[near]
+        """Return coordinates in which a sample without extreme rows has mean 0 and a mean square of about 1."""
+        is_central = distance_ratios(sample) <= _MAX_CENTER_RATIO
+        if not is_central.all():
+            sample = sample[is_central]
         with np.errstate(over="ignore"):
-            # Halves, because the sum of two of the largest numbers is not a number.
-            centre = (sample * 0.5).mean(axis=0, dtype=np.float64) * 2
-            spread = float(np.abs(sample - centre).max(initial=0))
+            # Halves, because the sum of 2 huge numbers may overflow.
+            center = (sample * 0.5).mean(axis=0, dtype=np.float64) * 2
+            spread = float(np.abs(sample - center).max(initial=0))
         if spread == 0:
-            return cls(centre, 1.0)
+            return cls(center, 1.0)
         if not _SMALLEST <= spread <= _LARGEST:
             raise ValueError(
-                f"X has values that are up to {spread:.3g} away from their mean, and the squares of such numbers "
-                f"cannot be computed with; rescale X to something between {_SMALLEST:g} and {_LARGEST:g}."
+                f"X has values up to {spread:.3g} away from their mean, whose squares overflow or underflow; "
+                f"rescale X to values between {_SMALLEST:g} and {_LARGEST:g}."
             )
-        size = float(np.sqrt((((sample - centre) / spread) ** 2).sum(axis=1).mean()))
-        return cls(centre, float(2.0 ** -np.round(np.log2(spread) + np.log2(size))))
+        size = float(np.sqrt((((sample - center) / spread) ** 2).sum(axis=1).mean()))
+        return cls(center, float(2.0 ** -np.round(np.log2(spread) + np.log2(size))))
 
-    def enter(self, rows: FloatArray) -> FloatArray:
-        """Rows in these coordinates, in double precision, and none of them farther than squares can tell."""
+    def transform(self, rows: FloatArray) -> FloatArray:
+        """Return rows in these coordinates, in double precision, clipped so that their squares are finite."""
         with np.errstate(over="ignore"):
-            inside = (np.asarray(rows, dtype=np.float64) - self.centre) * self.scale
-        return np.clip(inside, -FARTHEST, FARTHEST, out=inside)
+            points = (np.asarray(rows, dtype=np.float64) - self.center) * self.scale
+        return np.clip(points, -FARTHEST, FARTHEST, out=points)
 
-    def leave(self, rows: FloatArray) -> FloatArray:
-        """The inverse of `enter`."""
-        return rows / self.scale + self.centre
+    def inverse_transform(self, rows: FloatArray) -> FloatArray:
+        """Return rows in the coordinates of the data."""
+        return rows / self.scale + self.center
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """All that a block of rows tells about prototypes. Statistics of two blocks add up.
+    """Sums over a block of rows that determine better prototypes. Statistics of 2 blocks can be added.
 
     Attributes
     ----------
     cost : float
-        The objective at the current prototypes.
+        Objective at the current prototypes.
     powers : ndarray of shape (n_focal_sets,)
-        The sums of the masses, raised to the power beta.
+        Sums of the masses, raised to the power beta.
     sums : ndarray
-        Sums of rows, weighted with these powers: by cluster, or by nonempty set if the metric is adaptive.
+        Sums of rows, weighted with these powers: for each cluster, or for each nonempty set with adaptive metrics.
     scatter : ndarray of shape (n_clusters, n_features, n_features) or None
         Sums of outer products of rows, if the metric is adaptive.
     """
@@ -133,22 +134,23 @@ class Statistics:
 
 @dataclass(frozen=True)
 class PrototypeModel:
-    """Prototypes, and what sets of clusters cost; the models below say how far a row is from a prototype.
+    """Base class of models: prototypes and costs of the focal sets. Subclasses define the distances.
 
     Attributes
     ----------
     costs : SetCosts
-        What the sets of clusters cost.
+        Costs of the focal sets.
     coordinates : Coordinates
-        Where the prototypes live.
+        Coordinates of the prototypes.
     prototypes : ndarray of shape (n_clusters, n_features)
-        The prototypes, in these coordinates.
+        Prototypes in these coordinates.
+    outliers : OutlierRule or None, default=None
+        Rule for outliers, with reaches in these coordinates; None if the cost of the empty set decides.
     """
 
     costs: SetCosts
     coordinates: Coordinates
     prototypes: FloatArray
-    #: The rule for outliers, with reaches in these coordinates; None if the cost of the empty set decides.
     outliers: OutlierRule | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -158,27 +160,27 @@ class PrototypeModel:
 
     @property
     def focal_sets(self) -> FocalSets:
-        """The sets that carry mass."""
+        """Focal sets."""
         return self.costs.focal_sets
 
     @property
     def n_features(self) -> int:
-        """The number of features of a row."""
-        return len(self.coordinates.centre)
+        """Number of features of a row."""
+        return len(self.coordinates.center)
 
     @property
     def centers(self) -> FloatArray:
-        """The prototypes as the user knows them."""
-        return self.coordinates.leave(self.prototypes)
+        """Prototypes in the coordinates of the data."""
+        return self.coordinates.inverse_transform(self.prototypes)
 
     @property
     def empty_cost(self) -> float:
-        """What the empty set costs, in squared units of the model."""
+        """Cost of the empty set in squared units of the model."""
         return float(self.costs.empty * self.coordinates.scale**2)
 
     @property
     def _final_empty_cost(self) -> float:
-        """The same for masses that are not used in a fit: no mass where there is a rule for outliers."""
+        """Cost of the empty set after the fit: infinite if there is a rule for outliers."""
         return self.empty_cost if self.outliers is None else np.inf
 
     def learn_outliers(self, sample: Features, weights: FloatArray, rate: float) -> Self:
@@ -197,46 +199,47 @@ class PrototypeModel:
 
     @cached_property
     def segments(self) -> Segments:
-        """The segments between the prototypes of pairs; with adaptive metrics, in the mean of both."""
+        """Segments between the prototypes of pairs; with adaptive metrics, in the mean of both metrics."""
         squares = self._squares(self.centers)
         return Segments.of(self.focal_sets, (squares + squares.T) / 2)
 
     def _assign(self, rows: Any) -> FloatArray:
-        """Return the masses of rows by the costs of the sets alone."""
+        """Return the masses of rows by the costs of the sets, without the rule for outliers."""
         raise NotImplementedError
 
     def _distance_blocks(self, n_rows: int) -> Iterator[slice]:
         return row_blocks(n_rows, max(1, _DIFFERENCES // self.prototypes.size))
 
     def distances(self, rows: Features) -> FloatArray:
-        """The distances of rows to the prototypes, in the user's unit."""
+        """Return the distances of rows to the prototypes, in the unit of the data."""
         out = np.empty((len(rows), len(self.prototypes)), dtype=rows.dtype)
         for block in self._distance_blocks(len(rows)):
-            with np.errstate(over="ignore"):  # in single precision, of what is far from everything
+            with np.errstate(over="ignore"):  # remote rows in single precision
                 out[block] = np.sqrt(self._squares(rows[block])) / self.coordinates.scale
         return out
 
     def _squares(self, rows: Any) -> FloatArray:
-        """Squared distances to the prototypes, in units of the model."""
+        """Return squared distances to the prototypes, in squared units of the model."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class EuclideanModel(PrototypeModel):
-    """Prototypes, and the squared Euclidean distance.
+    """Model with squared Euclidean distances.
 
-    Rows may have a column beyond the features: a distance that a sample has to all prototypes, besides.
+    Rows may have one more column than features: an offset, the distance of a row to all prototypes in one more
+    dimension.
 
     Attributes
     ----------
     costs : SetCosts
-        What the sets of clusters cost.
+        Costs of the focal sets.
     coordinates : Coordinates
-        Where the prototypes live.
+        Coordinates of the prototypes.
     prototypes : ndarray of shape (n_clusters, n_features)
-        The prototypes, in these coordinates.
+        Prototypes in these coordinates.
     fixed : bool, default=False
-        Whether they stay where they are.
+        Whether the prototypes are fixed.
     """
 
     fixed: bool = False
@@ -250,87 +253,96 @@ class EuclideanModel(PrototypeModel):
             costs = self.costs_of(rows)
             costs[:, 0] = self._final_empty_cost
             return masses_of_costs(costs, self.costs.beta).astype(rows.dtype, copy=False)
-        given = rows.dtype
-        rows = self._computable(rows)
+        dtype = rows.dtype
+        rows = self._kernel_rows(rows)
         out = np.empty((len(rows), len(self.costs.focal_sets)), dtype=rows.dtype)
-        arguments = self._arguments(rows)
+        arguments = self._kernel_arguments(rows)
         if self.outliers is not None:
-            arguments = (*arguments[:_EMPTY], np.inf, *arguments[_EMPTY + 1 :])
-        for block, known in self._by_products(rows, arguments):
-            if known is None:
-                kernel.assign(rows[block], *arguments, out[block], *self._rule)
+            arguments = (*arguments[:_EMPTY_COST], np.inf, *arguments[_EMPTY_COST + 1 :])
+        for block, distances in self._blocks_with_products(rows, arguments):
+            if distances is None:
+                kernel.assign(rows[block], *arguments, out[block], *self._outlier_arguments)
             else:
-                kernel.assign_known(known.squares, *arguments[_OF_SETS:], out[block], *self._rule)
-        return out.astype(given, copy=False)
+                kernel.assign_known(
+                    distances.squares, *arguments[_FIRST_SET_ARGUMENT:], out[block], *self._outlier_arguments
+                )
+        return out.astype(dtype, copy=False)
 
     def collect(self, rows: Features, weights: Any = None) -> Statistics:
-        """The statistics of rows, without keeping their masses."""
+        """Return the statistics of rows without storing their masses."""
         if isinstance(rows, SparseBlock):
-            return self.gather(rows, masses_of_costs(self.costs_of(rows), self.costs.beta), weights)
-        rows = self._computable(rows)
+            return self.statistics_of(rows, masses_of_costs(self.costs_of(rows), self.costs.beta), weights)
+        rows = self._kernel_rows(rows)
         powers, sums = np.zeros(len(self.costs.focal_sets)), np.zeros((len(self.prototypes), rows.shape[1]))
         if weights is not None:
             weights = np.ascontiguousarray(weights, dtype=rows.dtype)
-        cost, arguments = 0.0, self._arguments(rows)
-        for block, known in self._by_products(rows, arguments):
-            some = None if weights is None else weights[block]
-            if known is None:
-                cost += kernel.collect(rows[block], some, *arguments, powers, sums)
+        cost, arguments = 0.0, self._kernel_arguments(rows)
+        for block, distances in self._blocks_with_products(rows, arguments):
+            block_weights = None if weights is None else weights[block]
+            if distances is None:
+                cost += kernel.collect(rows[block], block_weights, *arguments, powers, sums)
             else:
-                shares = known.squares
-                cost += kernel.collect_known(shares, some, *arguments[_OF_SETS:], powers)
-                sums += self.coordinates.scale * (shares @ known.rows)
+                shares = distances.squares
+                cost += kernel.collect_known(shares, block_weights, *arguments[_FIRST_SET_ARGUMENT:], powers)
+                sums += self.coordinates.scale * (shares @ distances.rows)
         return Statistics(cost / self.coordinates.scale**2, powers, sums[:, : self.n_features])
 
-    def _by_products(self, rows: FloatArray, arguments: tuple[Any, ...]) -> Iterator[tuple[slice, Any]]:
-        """Blocks of rows; where clusters and features are many, with their squared distances."""
-        centre, scale, prototypes = arguments[:_OF_SETS]
-        low, high = _SCALES_FOR_PRODUCTS
-        if rows.shape[1] * len(self.prototypes) < _MANY or not low < scale < high:
+    def _blocks_with_products(self, rows: FloatArray, arguments: tuple[Any, ...]) -> Iterator[tuple[slice, Any]]:
+        """Yield blocks of rows; for many clusters and features, with their squared distances."""
+        center, scale, prototypes = arguments[:_FIRST_SET_ARGUMENT]
+        low, high = _PRODUCT_SCALES
+        if rows.shape[1] * len(self.prototypes) < _MIN_PRODUCT_SIZE or not low < scale < high:
             yield slice(0, len(rows)), None
             return
-        n_rows = min(len(rows), _ROWS_OF_PRODUCTS)
-        # With two columns more, for the squares of rows and of prototypes: one product does it all.
-        inside = np.empty((n_rows, rows.shape[1] + 2), dtype=rows.dtype)
-        wide = self._wide(prototypes)
-        room = np.empty(len(prototypes) * n_rows, dtype=rows.dtype)
-        for block in row_blocks(len(rows), _ROWS_OF_PRODUCTS):
-            some = inside[: block.stop - block.start]
+        n_rows = min(len(rows), _PRODUCT_ROWS)
+        # 2 additional columns, for the squares of rows and of prototypes, so that one product suffices.
+        buffer = np.empty((n_rows, rows.shape[1] + 2), dtype=rows.dtype)
+        extended_prototypes = self._extended_prototypes(prototypes)
+        squares_buffer = np.empty(len(prototypes) * n_rows, dtype=rows.dtype)
+        for block in row_blocks(len(rows), _PRODUCT_ROWS):
+            extended_rows = buffer[: block.stop - block.start]
             with np.errstate(over="ignore", invalid="ignore"):
-                np.subtract(rows[block], centre, out=some[:, :-2])
-                squares = room[: len(prototypes) * len(some)].reshape(len(prototypes), len(some))
-                yield block, _squares_by_products(some, scale, prototypes, wide, squares)
+                np.subtract(rows[block], center, out=extended_rows[:, :-2])
+                block_squares = squares_buffer[: len(prototypes) * len(extended_rows)].reshape(
+                    len(prototypes), len(extended_rows)
+                )
+                yield (
+                    block,
+                    _squares_by_products(extended_rows, scale, prototypes, extended_prototypes, block_squares),
+                )
 
-    def _wide(self, prototypes: FloatArray) -> FloatArray:
-        """Prototypes with the scale and the two columns that complete a product to squared distances."""
-        kind = prototypes.dtype, prototypes.shape
-        if kind not in self._prepared:
+    def _extended_prototypes(self, prototypes: FloatArray) -> FloatArray:
+        """Return scaled prototypes with the 2 columns that extend products to squared distances."""
+        key = prototypes.dtype, prototypes.shape
+        if key not in self._cache:
             scale = prototypes.dtype.type(self.coordinates.scale)
-            apart = np.einsum("ij,ij->i", prototypes, prototypes)
-            self._prepared[kind] = np.column_stack([-2 * scale * prototypes, np.full_like(apart, scale**2), apart])
-        found: FloatArray = self._prepared[kind]
-        return found
+            squared_norms = np.einsum("ij,ij->i", prototypes, prototypes)
+            self._cache[key] = np.column_stack(
+                [-2 * scale * prototypes, np.full_like(squared_norms, scale**2), squared_norms]
+            )
+        extended: FloatArray = self._cache[key]
+        return extended
 
     def costs_of(self, rows: Features) -> FloatArray:
-        """The cost of every set at rows, in squared units of the model; zero where it is lost in rounding."""
+        """Return the cost of each set for each row, in squared units of the model."""
         squares = self._squares(rows)
-        whole = squares @ (self.costs.membership * self.costs.spread[:, None]).T
-        left = whole - self._offsets
-        left[left <= 16 * np.finfo(np.float64).eps * whole] = 0
-        return np.hstack([np.full((len(rows), 1), self.empty_cost), left])
+        total = squares @ (self.costs.membership * self.costs.spread[:, None]).T
+        differences = total - self._offsets
+        differences[differences <= 16 * np.finfo(np.float64).eps * total] = 0
+        return np.hstack([np.full((len(rows), 1), self.empty_cost), differences])
 
-    def gather(self, rows: Features, masses: FloatArray, weights: Any = None) -> Statistics:
-        """The statistics of rows whose masses are given."""
+    def statistics_of(self, rows: Features, masses: FloatArray, weights: Any = None) -> Statistics:
+        """Return the statistics of rows with given masses."""
         powers = powers_of(masses, self.costs.beta, weights)
         cost = total_cost(powers, self.costs_of(rows)) / self.coordinates.scale**2
         shares = powers[:, 1:] @ (self.costs.membership * self.costs.spread[:, None])
         if isinstance(rows, SparseBlock):
-            sums = (rows.matrix.T @ shares).T - np.outer(shares.sum(axis=0), self.coordinates.centre)
+            sums = (rows.matrix.T @ shares).T - np.outer(shares.sum(axis=0), self.coordinates.center)
             return Statistics(cost, powers.sum(axis=0), sums * self.coordinates.scale)
-        return Statistics(cost, powers.sum(axis=0), shares.T @ self.coordinates.enter(rows))
+        return Statistics(cost, powers.sum(axis=0), shares.T @ self.coordinates.transform(rows))
 
     def solve(self, statistics: Statistics) -> "EuclideanModel":
-        """The model with the prototypes that are best for the statistics."""
+        """Return the model with the best prototypes for the statistics."""
         if self.fixed:
             return self
         costs = self.costs
@@ -341,26 +353,26 @@ class EuclideanModel(PrototypeModel):
         return replace(self, prototypes=self.prototypes + change)
 
     def _squares(self, rows: Features) -> FloatArray:
-        """Squared distances to the prototypes, in units of the model; by products where rows are sparse."""
+        """Return squared distances to the prototypes, in units of the model; by products for sparse rows."""
         if not isinstance(rows, SparseBlock):
             return self._dense_squares(rows)
         centers = self.centers
-        both = rows.squares[:, None] + (centers**2).sum(axis=1)
-        squares = both - 2 * (rows.matrix @ centers.T)
-        squares[squares <= _LOST * both] = 0
+        sums = rows.squares[:, None] + (centers**2).sum(axis=1)
+        squares = sums - 2 * (rows.matrix @ centers.T)
+        squares[squares <= _ROUNDING_SHARE * sums] = 0
         return np.asarray(squares * self.coordinates.scale**2)
 
     def _dense_squares(self, rows: FloatArray) -> FloatArray:
-        inside = self.coordinates.enter(rows[:, : self.n_features])
-        squares = np.asarray(cdist(inside, self.prototypes, "sqeuclidean"))
+        points = self.coordinates.transform(rows[:, : self.n_features])
+        squares = np.asarray(cdist(points, self.prototypes, "sqeuclidean"))
         if rows.shape[1] > self.n_features:
-            beyond = np.clip(rows[:, self.n_features :].astype(np.float64) * self.coordinates.scale, 0, FARTHEST)
-            squares += (beyond**2).sum(axis=1, keepdims=True)
+            offsets = np.clip(rows[:, self.n_features :].astype(np.float64) * self.coordinates.scale, 0, FARTHEST)
+            squares += (offsets**2).sum(axis=1, keepdims=True)
         return squares
 
     @cached_property
-    def _rule(self) -> tuple[Any, ...]:
-        """The rule for outliers as the kernel takes it; empty if there is none."""
+    def _outlier_arguments(self) -> tuple[Any, ...]:
+        """Rule for outliers as arguments of the kernel; empty if there is none."""
         if self.outliers is None:
             return ()
         inverse, (pairs, lengths) = self.outliers.reaches**-2.0, self.segments
@@ -371,71 +383,75 @@ class EuclideanModel(PrototypeModel):
     def _offsets(self) -> FloatArray:
         return self.costs.gain * self.costs.spreads(self.prototypes)
 
-    def _computable(self, rows: FloatArray) -> FloatArray:
-        """The rows as the kernel takes them; in double precision where their unit is beyond single precision."""
+    def _kernel_rows(self, rows: FloatArray) -> FloatArray:
+        """Return rows for the kernel, in double precision if single precision has not enough range."""
         if rows.dtype == np.float32:
             low, high = _SINGLE_SCALES
-            if not low < self.coordinates.scale < high or self._farthest > _SINGLE_FARTHEST:
+            if not low < self.coordinates.scale < high or self._largest_coordinate > _SINGLE_MAX:
                 rows = rows.astype(np.float64)
         return np.ascontiguousarray(rows)
 
     @cached_property
-    def _farthest(self) -> float:
+    def _largest_coordinate(self) -> float:
         return float(np.abs(self.prototypes).max())
 
     @cached_property
-    def _prepared(self) -> dict[Any, Any]:
-        """What is made once for many calls, as of a service that predicts row by row."""
+    def _cache(self) -> dict[Any, Any]:
+        """Arguments for the kernel, computed once for many calls with few rows."""
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_prepared"}
+        return {name: value for name, value in self.__dict__.items() if name != "_cache"}
 
-    def _arguments(self, rows: FloatArray) -> tuple[Any, ...]:
-        """What the kernel takes, between the rows and the results."""
-        kind = rows.dtype, rows.shape[1] - self.n_features
-        if kind not in self._prepared:
-            self._prepared[kind] = self._prepare(*kind)
-        found: tuple[Any, ...] = self._prepared[kind]
-        return found
+    def _kernel_arguments(self, rows: FloatArray) -> tuple[Any, ...]:
+        """Return the arguments of the kernel between the rows and the results."""
+        key = rows.dtype, rows.shape[1] - self.n_features
+        if key not in self._cache:
+            self._cache[key] = self._make_arguments(*key)
+        arguments: tuple[Any, ...] = self._cache[key]
+        return arguments
 
-    def _prepare(self, dtype: Any, beyond: int) -> tuple[Any, ...]:
-        prototypes = np.pad(self.prototypes, ((0, 0), (0, beyond)))
-        centre, scale = np.pad(self.coordinates.centre, (0, beyond)), self.coordinates.scale
-        least = 1e-30 if dtype == np.float32 else 1e-200  # of the empty set too, as of the others in the kernel
+    def _make_arguments(self, dtype: Any, n_offsets: int) -> tuple[Any, ...]:
+        prototypes = np.pad(self.prototypes, ((0, 0), (0, n_offsets)))
+        center, scale = np.pad(self.coordinates.center, (0, n_offsets)), self.coordinates.scale
+        smallest_cost = (
+            1e-30 if dtype == np.float32 else 1e-200
+        )  # the kernel has the same bound for the other sets
         return (
-            centre.astype(dtype),
+            center.astype(dtype),
             scale,
             prototypes.astype(dtype),
             self.costs.spread.astype(dtype),
             self._offsets.astype(dtype),
-            max(self.empty_cost, least),
+            max(self.empty_cost, smallest_cost),
             float(self.costs.beta),
             *self.costs.lists,
         )
 
 
-class _Known(NamedTuple):
-    """Rows, centred, and their squared distances (c, n) to the prototypes in units of the model."""
+class _BlockDistances(NamedTuple):
+    """Centered rows and their squared distances (c, n) to the prototypes, in squared units of the model."""
 
     rows: FloatArray
     squares: FloatArray
 
 
 def _squares_by_products(
-    rows: FloatArray, scale: float, prototypes: FloatArray, wide: FloatArray, squares: FloatArray
-) -> _Known | None:
-    """By a matrix product, or by differences where that loses digits; None if rows are too far away for it."""
-    inside, apart = rows[:, :-2], wide[:, -1]
-    sizes = np.einsum("ij,ij->i", inside, inside)
+    rows: FloatArray, scale: float, prototypes: FloatArray, extended_prototypes: FloatArray, squares: FloatArray
+) -> _BlockDistances | None:
+    """Return squared distances by products, or by differences for close rows; None for remote rows."""
+    centered_rows, prototype_norms = rows[:, :-2], extended_prototypes[:, -1]
+    sizes = np.einsum("ij,ij->i", centered_rows, centered_rows)
     rows[:, -2], rows[:, -1] = sizes, 1
-    sizes = sizes * wide[0, -2]
-    if not sizes.max() < _FAR_FOR_PRODUCTS**2:
+    sizes = sizes * extended_prototypes[0, -2]
+    if not sizes.max() < _PRODUCT_MAX**2:
         return None
-    np.matmul(wide, rows.T, out=squares)
-    close = np.flatnonzero(squares.min(axis=0) < _NEAR_FOR_PRODUCTS * (sizes + apart.max()))
-    which, row = np.nonzero(squares[:, close] < _NEAR_FOR_PRODUCTS * (sizes[close] + apart[:, None]))
+    np.matmul(extended_prototypes, rows.T, out=squares)
+    close = np.flatnonzero(squares.min(axis=0) < _PRODUCT_MIN_RATIO * (sizes + prototype_norms.max()))
+    cluster, row = np.nonzero(squares[:, close] < _PRODUCT_MIN_RATIO * (sizes[close] + prototype_norms[:, None]))
     row, unit = close[row], rows.dtype.type(scale)
-    for few in row_blocks(len(row), max(1, _DIFFERENCES // inside.shape[1])):
-        squares[which[few], row[few]] = ((inside[row[few]] * unit - prototypes[which[few]]) ** 2).sum(axis=1)
-    return _Known(inside, squares)
+    for block in row_blocks(len(row), max(1, _DIFFERENCES // centered_rows.shape[1])):
+        squares[cluster[block], row[block]] = (
+            (centered_rows[row[block]] * unit - prototypes[cluster[block]]) ** 2
+        ).sum(axis=1)
+    return _BlockDistances(centered_rows, squares)

@@ -1,4 +1,4 @@
-"""SECM: spatial evidential c-means."""
+"""Spatial evidential c-means (SECM)."""
 
 from copy import copy
 from dataclasses import replace
@@ -10,140 +10,134 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets
-from evlearn.belief.focal_sets import FocalSetsLike
-from evlearn.blocks import ArrayRows, Rows
-from evlearn.blocks.open import is_elsewhere
+from evlearn.blocks import ArrayDataset, RowDataset
+from evlearn.blocks.open import needs_blocks
 from evlearn.blocks.targets import check_out
 from evlearn.cluster.centroids.clusterer import PrototypeClusterer
-from evlearn.cluster.centroids.fit import PrototypeFit, look_at
+from evlearn.cluster.centroids.fit import PrototypeFit, summarize_data
 from evlearn.cluster.centroids.model import FARTHEST
 from evlearn.cluster.centroids.neighborhoods import Neighborhoods
-from evlearn.cluster.centroids.scales import Chosen
+from evlearn.cluster.centroids.scales import ResolvedParameters
 from evlearn.cluster.centroids.weights import check_weights
+from evlearn.cluster.focal_families import SelectedSetsLike
 from evlearn.cluster.outlier_rule import OUTLIER_RATE
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
-from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike, FloatArray, GraphLike, NumbersLike, PathLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real
 
 
 class SECM(PrototypeClusterer):
-    r"""Spatial evidential c-means: samples have neighbours, such as the pixels of an image, and learn from them.
+    """Spatial evidential c-means: ECM for samples with neighbors, such as the pixels of an image.
 
-    The distance of a sample to a set of clusters is averaged with those of its neighbours. Noise of single pixels
-    goes, and what remains in doubt is where something ends: an edge, or a voxel that holds two tissues. An
-    iteration costs as much as one of ECM, whatever the graph is. For images and volumes there is
-    `evlearn.cluster.segment_image`, which makes the graph.
+    The distance of a sample to a set of clusters is averaged with those of its neighbors. This removes noise of
+    single pixels, and doubt remains at boundaries: at an edge, or in a voxel that contains 2 tissues. An iteration
+    costs as much as one of ECM, whatever the graph is. For images and volumes, `evlearn.cluster.segment_image`
+    creates the graph.
 
-    Clusters are numbered by the first feature of where they start: those of an image go from dark to bright.
-    Predictions for new samples, which have no neighbours, are made with plain distances, unless `predict_mass` is
-    given their graph.
+    Clusters are sorted by the first feature of their initial prototypes: those of an image go from dark to bright.
+    Predictions for new samples use plain distances, unless `predict_mass` gets a graph of their neighbors.
 
     Parameters
     ----------
     n_clusters : int, default=3
-        The number of clusters.
+        Number of clusters.
     connectivity : sparse matrix, array-like of shape (n_samples, n_samples), callable or None, default=None
-        Which samples are neighbours, as in scikit-learn: weights of neighbours, zero for all other pairs, for
-        instance by ``sklearn.feature_extraction.image.grid_to_graph`` or ``sklearn.neighbors.kneighbors_graph``;
-        or a function that makes such a graph of X. The diagonal does not count. None: no sample has neighbours, as
-        in ECM.
+        Graph of neighbors, as in scikit-learn: weights of neighbors, and 0 for all other pairs, for example from
+        ``sklearn.feature_extraction.image.grid_to_graph`` or ``sklearn.neighbors.kneighbors_graph``; or a function
+        that returns such a graph of X. The diagonal is ignored. None: samples have no neighbors, as in ECM.
     neighbor_share : float or "auto", default="auto"
-        The share of the neighbours, together, in an averaged distance, from 0 (none, as in ECM) to 1 (the sample
-        itself does not count). "auto" uses more of them the more noise there is beside edges; without edges, each
-        neighbour as much as the sample itself.
+        Share of the neighbors, together, in an averaged distance, from 0 (none, as in ECM) to 1 (the sample itself
+        is ignored). "auto" uses a larger share the more noise there is beside edges; without edges, each neighbor
+        counts as much as the sample itself.
     cost : {"ecm", "ccm"}, default="ecm"
-        The distance of a sample to a set of clusters: that to its barycentre, as in ECM, or a mean of those to
-        barycentre and prototypes, as in CCM.
-    focal_sets : {"auto", "full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="auto"
-        The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
-        clusters that are the nearest two of some sample, at most two pairs for each cluster; "full": all sets;
-        "pairs": single clusters, and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then
-        again with the pairs of clusters that turn out to be neighbours.
-    include_omega : bool, default=False
-        Whether the set of all clusters belongs to "auto", "simple", "pairs" and "neighbor_pairs".
-    n_pair_neighbors : int, default=1
-        For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
+        Distance of a sample to a set of clusters: the distance to its barycenter, as in ECM, or a mean of the
+        distances to barycenter and prototypes, as in CCM.
+    focal_sets : str, FocalFamily, FocalSets or list of sets, default="auto"
+        Sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of clusters
+        that are the nearest 2 of some sample, at most 2 pairs for each cluster; "full": all sets; "pairs": single
+        clusters and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then a second one with
+        the pairs of neighboring clusters.
     alpha : float or "auto", default="auto"
-        How much large sets are discouraged: the squared distance to a set of k clusters counts ``k**alpha``
-        times. "auto" lets a pair win near the middle of the two closest clusters, whatever the number of features;
-        the papers use 1.
+        Penalty on large sets: the squared distance to a set of k clusters is multiplied by ``k**alpha``. With
+        "auto", a pair wins near the middle of the 2 closest clusters, whatever the number of features; the papers
+        use 1.
     gamma : float, default=1.0
-        The weight of the distance to the barycentre of a set, beside those to its prototypes. 0 leaves it out; the
-        larger it is, the more samples in the middle of a set give mass to it.
+        Weight of the distance to the barycenter of a set, relative to the distances to its prototypes. With larger
+        values, more samples in the middle of a set give mass to it; with 0, the barycenter is ignored.
     beta : float or "auto", default="auto"
-        The exponent of the masses, above 1: nearer to 1, samples are more decided. "auto" chooses it by the width
-        of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; the
-        papers use 2, which fails beyond about ten features.
+        Exponent of the masses, above 1; with smaller values, fewer samples are torn. "auto" derives it from the
+        widths and distances of clusters, so that masses decrease as fast as they would for Gaussian clusters; the
+        papers use 2, which fails with more than about 10 features.
     delta : float or "auto", default="auto"
-        The distance to the empty set: samples that are farther than this from all clusters are outliers, as in
-        the papers. With "auto", `outlier_rate` decides which samples are outliers, and samples that are farther
-        away than 95 % of the pairs of samples are from each other do not move prototypes.
+        Distance to the empty set: samples farther than this from all clusters are outliers, as in the papers. With
+        "auto", `outlier_rate` determines which samples are outliers, and samples farther away than 95 % of the
+        distances between samples do not move prototypes.
     outlier_rate : float, default=0.003
-        The expected share of ordinary samples that are outliers, at most 0.5. Outliers are samples beyond a
-        distance from every cluster that so few of its own samples exceed.
+        Expected share of ordinary samples that are outliers, at most 0.5. Outliers are samples beyond a distance
+        from every cluster that only this share of its own samples exceeds.
     init : str or array-like of shape (n_clusters, n_features), default="kmeans"
-        Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at samples spread by k-means++;
-        "random", at random samples; "peaks", at peaks of belief; or at given points.
+        Initial prototypes: "kmeans", the solution of k-means; "k-means++", samples selected by k-means++;
+        "random", random samples; "peaks", belief peaks; or an array with the prototypes.
     n_init : int, default=10
-        How many times to start; the best result is kept. With "kmeans", k-means has that many starts, on
-        a sample; with more than 50 clusters once, from three times as many prototypes.
+        Number of starts; the best result is kept. With "kmeans", number of runs of k-means on a sample; with more
+        than 50 clusters, a single run from 3 times as many prototypes.
     max_iter : int, default=300
-        The largest number of iterations.
+        Maximum number of iterations.
     tol : float, default=1e-6
-        An iteration that lowers the objective by less than this share of it is the last.
+        Relative decrease of the objective in an iteration below which the fit has converged.
     random_state : int, RandomState instance or None, default=None
-        The seed, for results that can be repeated.
+        Seed, for reproducible results.
     n_jobs : int or None, default=None
-        How many workers share the blocks of rows: threads, or what ``joblib.parallel_config`` says. The result
-        does not depend on it.
+        Number of workers that share the blocks of rows: threads, or the backend of ``joblib.parallel_config``. The
+        result does not depend on it.
     verbose : int, default=0
-        Whether to report progress, iteration by iteration.
+        Whether to report progress.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The prototypes.
+        Prototypes.
     credal_partition_ : CredalPartition
-        The result, for data in memory.
+        Credal partition, for data in memory.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each sample; a Dask array for Dask collections.
+        Most plausible cluster of each sample; a Dask array for Dask collections.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
-        The masses, read-only; a Dask array, not computed yet, for Dask collections.
+        Masses, read-only; a Dask array, not computed yet, for Dask collections.
     focal_sets_ : FocalSets
-        What the columns of the masses stand for.
+        Sets of the columns of the masses.
     neighbor_share_ : float
         The `neighbor_share` that was used.
     delta_ : float
-        The distance to the empty set.
+        Distance to the empty set.
     alpha_ : float
         The `alpha` that was used.
     beta_ : float
         The `beta` that was used.
     objective_ : float
-        The objective at the prototypes and masses.
+        Objective at the prototypes and masses.
     objective_history_ : ndarray of shape (n_iterations + 1,)
-        The objective before the first and after each iteration.
+        Objective before the first and after each iteration.
     n_iter_ : int
-        The number of iterations.
+        Number of iterations.
     converged_ : bool
         Whether the last iteration changed the objective by less than `tol`.
     n_features_in_ : int
-        The number of features.
+        Number of features.
     feature_names_in_ : ndarray of str
-        The names of the features, where X has any.
+        Names of the features, if X has any.
 
     See Also
     --------
-    segment_image : The same for an image or a volume, in one call.
-    ECM : For samples that have no neighbours.
+    segment_image : Segmentation of an image or a volume in a single call.
+    ECM : Method for samples without neighbors.
 
     References
     ----------
-    Distances averaged over neighbours: Lelandais et al. (2014), Makni et al. (2014), Lian et al. (2018).
+    Distances averaged over neighbors: Lelandais et al. (2014), Makni et al. (2014), Lian et al. (2018).
 
     Examples
     --------
@@ -160,9 +154,10 @@ class SECM(PrototypeClusterer):
     (5, 45)
     """
 
-    masses_file = None
     checkpoint = None
     _predicts_its_fit = False
+
+    _include_omega = False
 
     def __init__(
         self,
@@ -171,9 +166,7 @@ class SECM(PrototypeClusterer):
         connectivity: GraphLike | None = None,
         neighbor_share: float | Literal["auto"] = "auto",
         cost: Literal["ecm", "ccm"] = "ecm",
-        focal_sets: Literal["auto", "full", "pairs", "simple", "neighbor_pairs"] | FocalSetsLike = "auto",
-        include_omega: bool = False,
-        n_pair_neighbors: int = 1,
+        focal_sets: SelectedSetsLike = "auto",
         alpha: float | Literal["auto"] = "auto",
         gamma: float = 1.0,
         beta: float | Literal["auto"] = "auto",
@@ -192,8 +185,6 @@ class SECM(PrototypeClusterer):
         self.neighbor_share = neighbor_share
         self.cost = cost
         self.focal_sets = focal_sets
-        self.include_omega = include_omega
-        self.n_pair_neighbors = n_pair_neighbors
         self.alpha = alpha
         self.gamma = gamma
         self.beta = beta
@@ -207,28 +198,28 @@ class SECM(PrototypeClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @whole_or_nothing
+    @atomic_fit
     def fit(self, X: DataLike, y: object = None, *, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the prototypes, and the mass functions of the samples.
+        """Find the prototypes and the mass functions of the samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The samples; with `connectivity`, in memory.
+            Samples; with `connectivity`, in memory.
         y : None, default=None
-            Not used; present for scikit-learn's conventions.
+            Not used; present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            The weight of each sample, also as a neighbor: a sample of weight 2 counts like 2 samples with the same
-            neighbors, and one of weight 0 does not count.
+            Weight of each sample, also as a neighbor: a weight of 2 is equivalent to 2 equal samples with the same
+            neighbors, and a weight of 0 to none.
 
         Returns
         -------
         Self
-            The fitted estimator.
+            Fitted estimator.
         """
         self._check_parameters()
-        self._refuse_elsewhere(X, self.connectivity)
-        with one_blas_thread(), self._opened(X, reset=True) as rows:
+        self._check_in_memory(X, self.connectivity)
+        with one_blas_thread(), self._open_rows(X, reset=True) as rows:
             fit = self._begin(rows, sample_weight)
             self._publish_fit(fit, fit.run(), fit.rows)
         self._name_samples(X)
@@ -237,36 +228,36 @@ class SECM(PrototypeClusterer):
     def predict_mass(
         self, X: DataLike, *, connectivity: GraphLike | None = None, out: PathLike | None = None
     ) -> Any:
-        """The mass functions of samples, new or old.
+        """Compute the mass functions of samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The samples; any kind of data that `fit` accepts.
+            Samples; any kind of data that `fit` accepts.
         connectivity : sparse matrix, array-like of shape (n_samples, n_samples), callable or None, default=None
-            Who of these samples is beside whom, if their distances are to be averaged as those of the fit.
+            Graph of neighbors of these samples, if their distances are to be averaged as in the fit.
         out : str, path or None, default=None
-            Where the masses go: None for memory, or a name that ends in ``.npy`` for a memory map, or in
-            ``.parquet`` for a folder of Parquet files. An existing file is not replaced.
+            Destination of the masses: None for memory, a name that ends in ``.npy`` for a memory map, or a name
+            that ends in ``.parquet`` for a folder of Parquet files. An existing file is not replaced.
 
         Returns
         -------
         CredalPartition, Path or dask array
-            A mass function for each sample, with the row names of a pandas frame; the folder if `out` is one of
-            Parquet files; a Dask array of masses, not computed yet, if X is a Dask collection on a cluster and
-            `out` is None.
+            Mass function of each sample, with the row names of a pandas frame; the folder if `out` is a folder of
+            Parquet files; a Dask array, not computed yet, if X is a Dask collection on a cluster and `out` is
+            None.
         """
-        given: Any = X
+        data: Any = X
         if connectivity is None:
-            return super().predict_mass(given, out=out)
+            return super().predict_mass(data, out=out)
         check_is_fitted(self)
         check_out(out)
-        self._refuse_elsewhere(X, connectivity)
-        with one_blas_thread(), self._opened(X, reset=False) as rows:
-            numbers = _all_of(rows)
-            averaged = Neighborhoods.of(connectivity, numbers).average(numbers, self.neighbor_share_)
-            found = self._masses(ArrayRows(averaged), out)
-        return with_names_of(X, found) if isinstance(found, CredalPartition) else found
+        self._check_in_memory(X, connectivity)
+        with one_blas_thread(), self._open_rows(X, reset=False) as rows:
+            values = _read_all(rows)
+            averaged = Neighborhoods.of(connectivity, values).average(values, self.neighbor_share_)
+            masses = self._masses(ArrayDataset(averaged), out)
+        return with_names_of(X, masses) if isinstance(masses, CredalPartition) else masses
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -277,55 +268,56 @@ class SECM(PrototypeClusterer):
         check_real("alpha", self.alpha, 0, or_auto=True)
         check_real("gamma", self.gamma, 0, 1e100)
 
-    def _refuse_elsewhere(self, X: Any, connectivity: Any) -> None:
-        if connectivity is not None and is_elsewhere(X):
+    def _check_in_memory(self, X: Any, connectivity: Any) -> None:
+        if connectivity is not None and needs_blocks(X):
             raise ValueError(
-                f"connectivity needs data in memory, and X is {type(X).__name__}; give an array or a frame."
+                f"connectivity needs data in memory, but X is {type(X).__name__}; use an array or a frame."
             )
 
-    def _begin(self, rows: Rows, sample_weight: Any) -> PrototypeFit:
-        """A fit to the rows, or to the means and spreads of their neighbourhoods."""
+    def _begin(self, rows: RowDataset, sample_weight: Any) -> PrototypeFit:
+        """Return a fit to the rows, or to the means and spreads of their neighborhoods."""
         self.neighbor_share_ = 0.0
         if self.connectivity is not None:
-            numbers = _all_of(rows)
-            beside = Neighborhoods.of(self.connectivity, numbers, check_weights(sample_weight, rows))
-            given = self.neighbor_share
-            self.neighbor_share_ = beside.best_share(numbers) if isinstance(given, str) else float(given)
+            data = _read_all(rows)
+            neighborhoods = Neighborhoods.of(self.connectivity, data, check_weights(sample_weight, rows))
+            share = self.neighbor_share
+            self.neighbor_share_ = neighborhoods.best_share(data) if isinstance(share, str) else float(share)
         if self.neighbor_share_ == 0:
             return PrototypeFit.begin(self, rows, sample_weight)
-        averaged = beside.average(numbers, self.neighbor_share_)
+        averaged = neighborhoods.average(data, self.neighbor_share_)
         method = copy(self)
-        method._beyond = _mean_square(averaged[:, -1], sample_weight)
-        if isinstance(self.delta, str):  # of the samples themselves: their means are nearer to each other
+        method._mean_squared_offset = _mean_square(averaged[:, -1], sample_weight)
+        if isinstance(self.delta, str):  # for the samples themselves, because their means are closer to each other
             random = check_random_state(self.random_state)
-            method.delta = look_at(rows, check_weights(sample_weight, rows), self.delta, random).delta
-        # Starts, and what is "auto", by the means; the spreads are a column that prototypes do not move in.
-        fit = PrototypeFit.begin(method, ArrayRows(np.ascontiguousarray(averaged[:, :-1])), sample_weight)
-        return replace(fit, rows=ArrayRows(averaged))
+            method.delta = summarize_data(rows, check_weights(sample_weight, rows), self.delta, random).delta
+        # Starts and parameters are derived from the means; the spreads are a column in which prototypes do not
+        # move.
+        fit = PrototypeFit.begin(method, ArrayDataset(np.ascontiguousarray(averaged[:, :-1])), sample_weight)
+        return replace(fit, rows=ArrayDataset(averaged))
 
     def _starts(
-        self, rows: Rows, sample: FloatArray, counts: FloatArray, random: np.random.RandomState
+        self, rows: RowDataset, sample: FloatArray, counts: FloatArray, random: np.random.RandomState
     ) -> list[FloatArray]:
         starts = super()._starts(rows, sample, counts, random)
-        return [one[np.lexsort(one.T[::-1])] for one in starts] if isinstance(self.init, str) else starts
+        return [start[np.lexsort(start.T[::-1])] for start in starts] if isinstance(self.init, str) else starts
 
     @property
     def _metric(self) -> str:
         return "euclidean"
 
-    def _costs(self, focal_sets: FocalSets, chosen: Chosen) -> SetCosts:
+    def _costs(self, focal_sets: FocalSets, parameters: ResolvedParameters) -> SetCosts:
         if self.cost == "ecm":
-            return SetCosts.ecm(focal_sets, alpha=chosen.alpha, beta=chosen.beta, delta=chosen.delta)
-        return SetCosts.ccm(focal_sets, gamma=float(self.gamma), beta=chosen.beta, delta=chosen.delta)
+            return SetCosts.ecm(focal_sets, alpha=parameters.alpha, beta=parameters.beta, delta=parameters.delta)
+        return SetCosts.ccm(focal_sets, gamma=float(self.gamma), beta=parameters.beta, delta=parameters.delta)
 
 
-def _all_of(rows: Rows) -> FloatArray:
-    assert isinstance(rows, ArrayRows)
-    return np.asarray(rows.read(0, len(rows)))
+def _read_all(rows: RowDataset) -> FloatArray:
+    assert isinstance(rows, ArrayDataset)
+    return np.asarray(rows.read_rows(0, len(rows)))
 
 
 def _mean_square(spreads: FloatArray, sample_weight: Any) -> float:
-    """The mean of squared spreads, but for those too large for squares."""
+    """Return the mean of squared spreads, clipped so that squares are finite."""
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     squares = np.minimum(spreads.astype(np.float64), FARTHEST) ** 2
     return float(np.average(squares, weights=weights))

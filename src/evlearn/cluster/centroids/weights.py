@@ -1,25 +1,29 @@
-"""Weights of rows: checked, and in a unit in which sums are safe."""
+"""Checks and scaling of sample weights."""
 
 from typing import Any
 
 import numpy as np
 
-from evlearn.blocks import Rows
+from evlearn.blocks import RowDataset
 from evlearn.utils.typing import FloatArray
 
-# Between these, sums of weights are safe in single precision too.
-_LIGHT, _HEAVY = 1e-6, 1e6
+# Range of the largest weight for which sums are safe in single precision, too.
+_MIN_WEIGHT, _MAX_WEIGHT = 1e-6, 1e6
 
 
-def check_weights(weights: Any, rows: Rows) -> FloatArray | None:
-    """Weights of rows as an array, or an error that says what is wrong with them."""
-    named = getattr(rows, "weights", None)
-    if weights is None and named is None:
+def check_weights(weights: Any, rows: RowDataset) -> FloatArray | None:
+    """Return sample weights as an array, and raise ValueError if they are invalid."""
+    stored_weights = getattr(rows, "weights", None)
+    if weights is None and stored_weights is None:
         return None
-    if named is not None:
+    if stored_weights is not None:
         if weights is not None:
             raise ValueError("sample_weight is given, and X was opened with weight=...; give one of them.")
-        weights = named.read(0, len(rows))[:, 0] if hasattr(named, "read") else named
+        weights = (
+            stored_weights.read_rows(0, len(rows))[:, 0]
+            if hasattr(stored_weights, "read_rows")
+            else stored_weights
+        )
     if hasattr(weights, "__dask_graph__"):
         weights = weights.compute()
     try:
@@ -36,6 +40,6 @@ def check_weights(weights: Any, rows: Rows) -> FloatArray | None:
 
 
 def weight_unit(weights: FloatArray | None) -> float:
-    """What weights are divided by: 1, or a power of two where they are too small or too large for sums."""
-    heaviest = 1.0 if weights is None else float(weights.max())
-    return 1.0 if _LIGHT < heaviest < _HEAVY else float(2.0 ** np.floor(np.log2(heaviest)))
+    """Return the divisor of the weights: 1, or a power of 2 for weights too small or too large for sums."""
+    largest = 1.0 if weights is None else float(weights.max())
+    return 1.0 if _MIN_WEIGHT < largest < _MAX_WEIGHT else float(2.0 ** np.floor(np.log2(largest)))

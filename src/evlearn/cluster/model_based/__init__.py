@@ -1,1 +1,1 @@
-"""Clusters from Gaussian mixtures, and what resamples say about them."""
+"""Clustering with mixture models, and its uncertainty from resamples."""

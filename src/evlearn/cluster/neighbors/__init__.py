@@ -1,1 +1,1 @@
-"""Clusters from nearest neighbours: EK-NNclus, and the peaks of belief."""
+"""Clustering by nearest neighbors: EK-NNclus and belief peaks."""

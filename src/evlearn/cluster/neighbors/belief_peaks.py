@@ -1,15 +1,16 @@
-r"""The δ-Bel graph: which samples look like centres of clusters, and how many clusters there are.
+r"""The δ-Bel graph, for the centers and the number of clusters.
 
-The neighbours of a sample are witnesses for "this sample is a centre": the nearer they are, each on its own
-scale, the more they say so. With :math:`N_K(i)` the :math:`K` nearest neighbours of sample :math:`i`, itself
-excluded, and :math:`1/\gamma_j` the :math:`q`-quantile of the distances of sample :math:`j` to its own neighbours,
+The neighbors of a sample are evidence that it is the center of a cluster; the evidence of a neighbor increases as
+its distance decreases relative to its scale. With :math:`N_K(i)` the :math:`K` nearest neighbors of sample
+:math:`i` without the sample itself, and :math:`1/\gamma_j` the :math:`q`-quantile of the distances of sample
+:math:`j` to its neighbors,
 
 .. math::
 
    Bel_i=1-\prod_{j\in N_K(i)}\Big(1-\frac1Ke^{-\gamma_j^2d_{ij}^2}\Big),\qquad
    \delta_i=\min\{d_{ij}:Bel_j>Bel_i\} .
 
-A centre has a large belief, and is far from every sample of larger belief.
+A center has a large belief, and is far from all samples with larger belief.
 """
 
 from dataclasses import dataclass
@@ -26,30 +27,32 @@ from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray, Metric
 from evlearn.utils.validation import check_integer, check_real
 
-#: "auto" peaks: how many scores are looked at, and below what share of the largest they all count the same. Scores
-#: of hopeless candidates come close to zero, where their logarithms are far apart and mean nothing.
-_MOST_SCORES = 50
+#: Number of scores among which "auto" selects peaks, and lower bound of scores relative to the largest score.
+#: Without the bound, the logarithms of scores near zero would differ widely, although these samples are no
+#: candidates.
+_MAX_SCORES = 50
 _FLOOR = 1e-3
+#: Largest value whose square does not overflow, with a safety margin.
 _LARGEST = 1e150
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DeltaBel:
-    """The δ-Bel graph of data; made by `delta_bel`.
+class BeliefPeaks:
+    """The δ-Bel graph of data, returned by `belief_peaks`.
 
     Attributes
     ----------
     bel : ndarray of shape (n_samples,)
-        The degree of belief that the sample is the centre of a cluster, from 0 to 1.
+        Degree of belief that the sample is the center of a cluster, from 0 to 1.
     delta : ndarray of shape (n_samples,)
-        The distance to the nearest sample of larger belief; for the sample of largest belief, the largest such
-        distance of all others.
+        Distance to the nearest sample with larger belief; for the sample with the largest belief, the largest
+        such distance of all other samples.
     n_neighbors : int
-        The number of neighbours used.
+        Number of neighbors.
 
     See Also
     --------
-    evlearn.plotting.DeltaBelDisplay : The picture.
+    evlearn.plotting.BeliefPeaksDisplay : Plot of the graph.
     """
 
     bel: FloatArray
@@ -57,28 +60,28 @@ class DeltaBel:
     n_neighbors: int
 
     def __repr__(self) -> str:
-        return f"DeltaBel({len(self.bel)} samples, n_neighbors={self.n_neighbors})"
+        return f"BeliefPeaks({len(self.bel)} samples, n_neighbors={self.n_neighbors})"
 
     @property
     def scores(self) -> FloatArray:
-        """How good a centre each sample is: its belief, scaled to [0, 1] over all samples, times its delta."""
+        """Scores of samples as centers: belief, scaled to [0, 1] over all samples, times delta."""
         low, high = self.bel.min(), self.bel.max()
-        if low == high:  # then distances decide
+        if low == high:  # only distances are informative
             return self.delta.copy()
         return np.asarray((self.bel - low) / (high - low) * self.delta)
 
     @property
     def gaps(self) -> FloatArray:
-        """How far scores fall after each number of peaks, from one on: differences of their logarithms.
+        """Decreases of the logarithm of the score after 1, 2, ... peaks.
 
-        These are the 50 largest scores, of at most half the samples and one; below a thousandth of the largest
-        they all count the same.
+        The largest scores are used, at most 50 and at most 1 more than half the number of samples; scores below
+        0.001 times the largest are set to this value.
         """
         ordered = np.sort(self.scores)[::-1]
-        looked_at = ordered[: min(_MOST_SCORES, len(ordered) // 2 + 1)]
-        if looked_at[0] == 0:
-            return np.zeros(len(looked_at) - 1)
-        logs = np.log(np.maximum(looked_at / looked_at[0], _FLOOR))
+        largest = ordered[: min(_MAX_SCORES, len(ordered) // 2 + 1)]
+        if largest[0] == 0:
+            return np.zeros(len(largest) - 1)
+        logs = np.log(np.maximum(largest / largest[0], _FLOOR))
         return np.asarray(logs[:-1] - logs[1:])
 
     def peaks(
@@ -88,29 +91,29 @@ class DeltaBel:
         min_bel: float | None = None,
         min_delta: float | None = None,
     ) -> IntArray:
-        """The samples that stand out as centres.
+        """Select the samples that stand out as centers.
 
         Parameters
         ----------
         n_peaks : int or "auto", default="auto"
-            How many; those of the largest scores. "auto" looks for the largest gap between the logarithms of
-            successive scores, among the 50 largest, and finds at most one peak for every two samples. It is not
-            used where a threshold is given.
+            Number of peaks, which are the samples with the largest scores. "auto" selects the number before the
+            largest decrease of the logarithm of the score, among the 50 largest scores, and at most half the
+            number of samples. Not used with a threshold.
         min_bel : float or None, default=None
-            Use all samples whose belief is above this.
+            Threshold: all samples with a larger belief are peaks.
         min_delta : float or None, default=None
-            Use all samples whose delta is above this; with `min_bel` too, both must hold.
+            Threshold: all samples with a larger delta are peaks. If `min_bel` is given, too, both must hold.
 
         Returns
         -------
         ndarray of int of shape (n_peaks,)
-            Sample numbers, the largest score first; of equal scores the lower number first.
+            Sample numbers, in descending order of scores; ties are in ascending order of numbers.
 
         Examples
         --------
-        >>> from evlearn.cluster import delta_bel
+        >>> from evlearn.cluster import belief_peaks
         >>> from evlearn.datasets import load_butterfly
-        >>> graph = delta_bel(load_butterfly().data, n_neighbors=4)
+        >>> graph = belief_peaks(load_butterfly().data, n_neighbors=4)
         >>> graph.peaks()
         array([2, 8])
         >>> graph.peaks(min_bel=0.3, min_delta=2)
@@ -121,9 +124,10 @@ class DeltaBel:
         if min_bel is not None or min_delta is not None:
             if not (isinstance(n_peaks, str) and n_peaks == "auto"):
                 raise ValueError(
-                    f"give n_peaks or thresholds, not both; got n_peaks={n_peaks!r} with a threshold."
+                    f"give n_peaks or thresholds, not both; got n_peaks={n_peaks!r}, min_bel={min_bel} and "
+                    f"min_delta={min_delta}."
                 )
-            return np.asarray(order[self._above(min_bel, min_delta)[order]])
+            return np.asarray(order[self._select_above(min_bel, min_delta)[order]])
         check_integer("n_peaks", n_peaks, 1, or_auto=True)
         if isinstance(n_peaks, str):
             return order[: int(self.gaps.argmax()) + 1]
@@ -131,61 +135,62 @@ class DeltaBel:
             raise ValueError(f"n_peaks must be at most {len(order)}, the number of samples, got {n_peaks}.")
         return order[:n_peaks]
 
-    def _above(self, min_bel: float | None, min_delta: float | None) -> npt.NDArray[np.bool_]:
-        chosen = np.ones(len(self.bel), dtype=bool)
-        for name, least, values in (("min_bel", min_bel, self.bel), ("min_delta", min_delta, self.delta)):
-            if least is not None:
-                check_real(name, least, 0)
-                chosen &= values > least
-        if not chosen.any():
+    def _select_above(self, min_bel: float | None, min_delta: float | None) -> npt.NDArray[np.bool_]:
+        selected = np.ones(len(self.bel), dtype=bool)
+        for name, threshold, values in (("min_bel", min_bel, self.bel), ("min_delta", min_delta, self.delta)):
+            if threshold is not None:
+                check_real(name, threshold, 0)
+                selected &= values > threshold
+        if not selected.any():
             raise ValueError(
                 f"no sample lies above min_bel={min_bel} and min_delta={min_delta}; the largest belief is "
-                f"{self.bel.max():.3g} and the largest delta {self.delta.max():.3g}, lower the thresholds."
+                f"{self.bel.max():.3g} and the largest delta {self.delta.max():.3g}; use lower thresholds."
             )
-        return chosen
+        return selected
 
 
-def delta_bel(
+def belief_peaks(
     X: ArrayLike,
     *,
     n_neighbors: int | Literal["auto"] = "auto",
     q: float | None = 0.9,
     metric: Metric = "euclidean",
     n_jobs: int | None = None,
-) -> DeltaBel:
-    """The δ-Bel graph: for each sample, how much its neighbours consider it a centre, and how far the next one is.
+) -> BeliefPeaks:
+    """Compute the δ-Bel graph: belief in samples as centers, and distances to samples with larger belief.
 
-    Centres of clusters have a large belief and a large delta. Their number is a suggestion for ``n_clusters``, and
-    they are good starting points for methods with prototypes.
+    Centers of clusters have a large belief and a large delta. Their number is a suggestion for ``n_clusters``, and
+    they are good initial prototypes.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
         Features, or dissimilarities if `metric` is "precomputed".
     n_neighbors : int or "auto", default="auto"
-        How many neighbours each sample has, at most all others. "auto" is a tenth of the samples, but at least 10
-        and at most 100. Good values are some tens, up to the size of the smallest cluster: more blur the clusters,
-        fewer follow chance. Large clusters need more; a tenth of their size is enough.
+        Number of neighbors of each sample, at most all others. "auto" is 10 % of the number of samples, but at
+        least 10 and at most 100. Good values are between about 20 and the size of the smallest cluster: more
+        neighbors blur the clusters, fewer increase the influence of noise. Large clusters need more; 10 % of their
+        size is sufficient.
     q : float or None, default=0.9
-        The quantile of a sample's distances to its neighbours that is its scale. None means the scale 1 for all.
+        Quantile of the distances of a sample to its neighbors that is its scale. With None, all scales are 1.
     metric : str or callable, default="euclidean"
         "precomputed" for a square matrix of dissimilarities, or a metric of `sklearn.neighbors.NearestNeighbors`
         that needs no parameters.
     n_jobs : int or None, default=None
-        Threads for the neighbour search.
+        Number of threads for the neighbor search.
 
     Returns
     -------
-    DeltaBel
-        Belief and delta of each sample, and a method for choosing peaks.
+    BeliefPeaks
+        Belief and delta of each sample, and a method that selects peaks.
 
     Notes
     -----
-    Of samples with the same belief, the one with the lowest number counts as higher. A neighbour whose own
-    neighbours mostly coincide with it has the scale zero: it supports those that coincide with it, and no other.
+    Samples with the same belief are ranked in ascending order of their numbers. If most neighbors of a sample
+    coincide with it, its scale is zero, and it supports only samples that coincide with it.
 
-    Beside the data, memory holds `n_neighbors` numbers of 4 bytes for each sample, or of 12 bytes with more than
-    15 features or other metrics than Euclidean.
+    In addition to the data, the memory contains `n_neighbors` values of 4 bytes for each sample, or of 12 bytes
+    with more than 15 features or a metric that is not Euclidean.
 
     References
     ----------
@@ -193,28 +198,28 @@ def delta_bel(
 
     Examples
     --------
-    Four clusters, four peaks:
+    There are 4 peaks for 4 clusters:
 
-    >>> from evlearn.cluster import delta_bel
+    >>> from evlearn.cluster import belief_peaks
     >>> from evlearn.datasets import make_fourclass
     >>> X, y = make_fourclass(400, random_state=0)
-    >>> graph = delta_bel(X, n_neighbors=50)
+    >>> graph = belief_peaks(X, n_neighbors=50)
     >>> peaks = graph.peaks()
     >>> y[peaks]
     array([3, 0, 2, 1])
     """
     if q is not None:
         check_real("q", q, 0, 1, open_low=True)
-    data = _read(X, metric)
+    data = _read_data(X, metric)
     width = _width(n_neighbors, len(data))
     return _graph(find_neighbors(data, width, metric=metric, n_jobs=n_jobs), q)
 
 
-def _graph(neighbors: Neighbors, q: float | None) -> DeltaBel:
+def _graph(neighbors: Neighbors, q: float | None) -> BeliefPeaks:
     bel = _belief(neighbors, q)
     delta = _delta(neighbors, bel)
     check_finite(delta, neighbors.metric)
-    return DeltaBel(bel, delta, neighbors.indices.shape[1])
+    return BeliefPeaks(bel, delta, neighbors.indices.shape[1])
 
 
 def _belief(neighbors: Neighbors, q: float | None) -> FloatArray:
@@ -223,13 +228,13 @@ def _belief(neighbors: Neighbors, q: float | None) -> FloatArray:
     if q is not None:
         for rows, _, distances in neighbors.blocks():
             scales[rows] = np.quantile(distances, q, axis=1)
-        # A scale of zero as a limit: full support at distance zero, and none beyond.
+        # A scale of zero is a limit: the support is full at distance zero, and zero at larger distances.
         np.maximum(scales, np.finfo(np.float64).tiny, out=scales)
     bel = np.empty(n_samples)
-    # Far beyond a tiny scale a support is zero, and with one neighbour at distance zero belief is one.
+    # The support is zero far beyond a small scale, and the belief is 1 with a single neighbor at distance zero.
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
-        for rows, found, distances in neighbors.blocks():
-            supports = np.exp(-np.square(distances / scales[found])) / width
+        for rows, indices, distances in neighbors.blocks():
+            supports = np.exp(-np.square(distances / scales[indices])) / width
             bel[rows] = -np.expm1(np.log1p(-supports).sum(axis=1))
     return bel
 
@@ -239,37 +244,39 @@ def _delta(neighbors: Neighbors, bel: FloatArray) -> FloatArray:
     rank = np.empty(len(bel), dtype=np.int32)
     rank[order] = np.arange(len(bel))
     delta = np.empty(len(bel))
-    for rows, found, distances in neighbors.blocks():
-        delta[rows] = np.where(rank[found] < rank[rows, None], distances, np.inf).min(axis=1)
+    for rows, indices, distances in neighbors.blocks():
+        delta[rows] = np.where(rank[indices] < rank[rows, None], distances, np.inf).min(axis=1)
     pending = np.flatnonzero(np.isinf(delta[order]))[1:]
-    delta[order[pending]] = _look_at_all(neighbors, order, pending)
+    delta[order[pending]] = _search_all(neighbors, order, pending)
     delta[order[0]] = delta[order[1:]].max()
     return delta
 
 
-def _look_at_all(neighbors: Neighbors, order: IntArray, pending: IntArray) -> FloatArray:
-    """The delta of samples without a higher neighbour, at these places of the order: all higher ones are asked."""
-    # In order once and for all: picking the higher ones for each block would take longer than their distances.
+def _search_all(neighbors: Neighbors, order: IntArray, pending: IntArray) -> FloatArray:
+    """Compute delta at pending positions of the order, from the distances to all samples of higher rank."""
+    # The data are sorted in advance, because indexing in each block would take longer than the distances.
     ordered = None if is_metric(neighbors.metric, "precomputed") else neighbors.data[order]
     delta = np.empty(len(pending))
     for block in row_blocks(len(pending), max(BLOCK // len(order), 1)):
-        places, n_higher = pending[block], pending[block.stop - 1]
+        positions, n_higher = pending[block], pending[block.stop - 1]
         if ordered is None:
-            distances = neighbors.data[np.ix_(order[places], order[:n_higher])]
+            distances = neighbors.data[np.ix_(order[positions], order[:n_higher])]
         else:
-            distances = distances_between(ordered[places], ordered[:n_higher], neighbors.pairwise_metric)
-        distances[np.arange(n_higher) >= places[:, None]] = np.inf
+            distances = distances_between(ordered[positions], ordered[:n_higher], neighbors.pairwise_metric)
+        distances[np.arange(n_higher) >= positions[:, None]] = np.inf
         delta[block] = distances.min(axis=1)
     return delta
 
 
-def _read(X: Any, metric: Any) -> FloatArray:
+def _read_data(X: Any, metric: Any) -> FloatArray:
     if is_metric(metric, "seuclidean", "mahalanobis"):
-        raise ValueError(f"metric={metric!r} needs parameters; scale X first, or give a matrix as 'precomputed'.")
+        raise ValueError(
+            f"metric={metric!r} needs parameters; scale X, or pass a matrix with metric='precomputed'."
+        )
     data: FloatArray = check_array(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
     if not is_metric(metric, "precomputed"):
         if np.abs(data).max() > _LARGEST:
-            raise ValueError(f"X has values beyond {_LARGEST:g}, whose squares overflow; divide it by a constant.")
+            raise ValueError(f"X has values beyond {_LARGEST:g}, whose squares overflow; divide X by a constant.")
         return data
     check_dissimilarities(data, square=True)
     return symmetric_dissimilarities(data)
@@ -282,4 +289,4 @@ def _width(n_neighbors: int | str, n_samples: int) -> int:
     return min(int(n_neighbors), n_samples - 1)
 
 
-__all__ = ["DeltaBel", "delta_bel"]
+__all__ = ["BeliefPeaks", "belief_peaks"]

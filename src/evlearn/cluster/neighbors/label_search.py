@@ -1,8 +1,8 @@
-r"""What neighbours say about clusters: the evidence of the evidential k-nearest-neighbour rule, and labels for it.
+r"""Evidence of the evidential k-nearest-neighbor rule, and a search for labels that agree with it.
 
-A neighbour at distance :math:`d` supports "we are in the same cluster" with mass :math:`\alpha=e^{-(d/s)^b}`, that
-is, with the weight of evidence :math:`w=-\log(1-\alpha)`. Weights of neighbours that agree add up. Graphs are
-sparse matrices in CSR form, with a row for each sample.
+A neighbor at distance :math:`d` supports that both samples are in the same cluster, with mass
+:math:`\alpha=e^{-(d/s)^b}`, that is, with the weight of evidence :math:`w=-\log(1-\alpha)`. Weights of neighbors
+in the same cluster are added. Graphs are sparse matrices in CSR form, with a row for each sample.
 """
 
 from collections.abc import Iterable
@@ -22,24 +22,25 @@ from evlearn.utils.validation import check_shape
 
 LabelArray = npt.NDArray[np.int32]
 
-_LEAST_SUPPORT, _LEAST_DOUBT = 1e-6, 1e-12
-#: Distances that the scale is a quantile of: enough for four digits.
+#: Minimum support of a neighbor, and minimum difference of the support from 1.
+_MIN_SUPPORT, _MIN_DOUBT = 1e-6, 1e-12
+#: Approximate number of distances for the quantile that is the scale, which is accurate to 4 digits.
 _QUANTILE_SAMPLE = 5_000_000
 _BLOCK_ROWS = 1 << 13
 
 
 @dataclass(frozen=True)
 class Support:
-    """How much a neighbour supports that one is in the same cluster.
+    """Support of a neighbor for the same cluster, as a function of its distance.
 
     Attributes
     ----------
     scale : float
-        The distance at which the support has fallen to 1/e.
+        Distance at which the support is 1/e.
     power : float
-        The exponent of distances.
+        Exponent of distances.
     min_distance : float
-        The share of the scale that all distances have at least.
+        Lower bound of distances, relative to the scale.
     """
 
     scale: float
@@ -48,45 +49,45 @@ class Support:
 
     @classmethod
     def of(cls, graph: csr_array, *, q: float, power: float, min_distance: float) -> "Support":
-        """The support whose scale is a quantile of the distances in a graph."""
+        """Return the support whose scale is a quantile of the distances in a graph."""
         step = graph.nnz // _QUANTILE_SAMPLE + 1
-        some = graph if step == 1 else graph[::step]
-        far = some.data[some.indices != step * _rows_of(some)]
-        largest = float(far.max(initial=0)) or 1.0
-        quantile = float(np.quantile((far / largest) ** power, q)) if len(far) else 1.0
-        # More than a share q of the neighbours coincide: any positive scale tells them from the rest.
+        sample = graph if step == 1 else graph[::step]
+        distances = sample.data[sample.indices != step * _rows_of(sample)]
+        largest = float(distances.max(initial=0)) or 1.0
+        quantile = float(np.quantile((distances / largest) ** power, q)) if len(distances) else 1.0
+        # If more than a share q of the neighbors coincide, any positive scale distinguishes them from the others.
         return cls(largest * (quantile ** (1 / power) or 1.0), power, min_distance)
 
     def __call__(self, distances: FloatArray) -> FloatArray:
-        """Weights of evidence, all positive."""
-        nearest = max(self.min_distance, _LEAST_DOUBT ** (1 / self.power))
-        farthest = (-np.log(_LEAST_SUPPORT)) ** (1 / self.power)
+        """Return the weights of evidence, all positive."""
+        nearest = max(self.min_distance, _MIN_DOUBT ** (1 / self.power))
+        farthest = (-np.log(_MIN_SUPPORT)) ** (1 / self.power)
         relative = np.clip(np.divide(distances, self.scale, dtype=np.float64), nearest, farthest)
         return np.asarray(-np.log(-np.expm1(-(relative**self.power))))
 
     def weigh(self, graph: csr_array) -> csr_array:
-        """The graph with weights instead of distances, and 0 for samples that are their own neighbours."""
+        """Return the graph with weights instead of distances, and 0 on the diagonal."""
         weights = np.empty_like(graph.data)
         for rows in row_blocks(graph.shape[0], _BLOCK_ROWS):
             starts = graph.indptr[rows.start : rows.stop + 1]
             entries = slice(starts[0], starts[-1])
-            itself = graph.indices[entries] == np.repeat(np.arange(rows.start, rows.stop), np.diff(starts))
-            weights[entries] = np.where(itself, 0, self(graph.data[entries]))
+            diagonal = graph.indices[entries] == np.repeat(np.arange(rows.start, rows.stop), np.diff(starts))
+            weights[entries] = np.where(diagonal, 0, self(graph.data[entries]))
         return csr_array((weights, graph.indices, graph.indptr), shape=graph.shape)
 
     def weigh_others(self, graph: csr_array, n_neighbors: int | None) -> csr_array:
-        """As `weigh`, for new samples: one that coincides with a sample of the training set is taken for it."""
+        """Return weights for new samples; those that coincide with training samples are treated as these."""
         weights = self(graph.data)
         rows = _rows_of(graph)
         order = np.lexsort((graph.data, rows))
         rank = np.empty(len(order), dtype=np.intp)
         rank[order] = np.arange(len(order)) - graph.indptr[rows]
         nearest = order[graph.indptr[:-1][np.diff(graph.indptr) > 0]]
-        itself = np.zeros(graph.shape[0], dtype=bool)
-        itself[rows[nearest]] = graph.data[nearest] <= self.min_distance * self.scale
-        dropped = itself[rows] & (rank == 0)
+        is_training = np.zeros(graph.shape[0], dtype=bool)
+        is_training[rows[nearest]] = graph.data[nearest] <= self.min_distance * self.scale
+        dropped = is_training[rows] & (rank == 0)
         if n_neighbors is not None:
-            dropped |= rank >= n_neighbors + itself[rows]
+            dropped |= rank >= n_neighbors + is_training[rows]
         weights[dropped] = 0
         return csr_array((weights, graph.indices, graph.indptr), shape=graph.shape)
 
@@ -100,10 +101,10 @@ def search_labels(
     stop: Event | None = None,
     report: Report | None = None,
 ) -> Trace[LabelArray]:
-    r"""Give samples the label that their neighbours give the most weight to, until nothing changes.
+    r"""Assign to samples the label with the largest weight among their neighbors, until no label changes.
 
-    The objective is half the sum of the weights of neighbours with the same label. In a symmetric graph, every
-    change increases it; in others, usually.
+    The objective is half the sum of the weights of neighbors with the same label. In a symmetric graph, every
+    change increases it; in other graphs, most changes do.
     """
     graph = (weights.indptr, weights.indices, weights.data)
     n_labels = int(labels.max()) + 1
@@ -119,9 +120,9 @@ def search_labels(
 
 
 def combine_evidence(weights: csr_array, labels: LabelArray, n_clusters: int) -> FloatArray:
-    r"""The masses of samples: what their neighbours support, combined by Dempster's rule.
+    r"""Combine the evidence of neighbors by Dempster's rule into the masses of samples.
 
-    With :math:`W_k` the sum of the weights of the neighbours in cluster k, the masses are proportional to
+    With :math:`W_k` the sum of the weights of the neighbors in cluster k, the masses are proportional to
     :math:`e^{W_k}-1` for the clusters and to 1 for the set of all of them.
     """
     check_shape("labels", labels, (weights.shape[1],))
@@ -136,13 +137,13 @@ def combine_evidence(weights: csr_array, labels: LabelArray, n_clusters: int) ->
 
 def weights_to_masses(table: FloatArray) -> None:
     r"""Replace weights of evidence by masses, by Dempster's rule."""
-    most = table.max(axis=1, keepdims=True)
-    # Divided by the largest power, and without the difference of nearly equal numbers.
-    table[:, :-1] = -np.expm1(-table[:, :-1]) * np.exp(table[:, :-1] - most)
-    table[:, -1:] = np.exp(-most)
+    largest = table.max(axis=1, keepdims=True)
+    # Division by the largest power prevents overflow, and `expm1` prevents cancellation.
+    table[:, :-1] = -np.expm1(-table[:, :-1]) * np.exp(table[:, :-1] - largest)
+    table[:, -1:] = np.exp(-largest)
     table /= table.sum(axis=1, keepdims=True)
 
 
 def _rows_of(graph: csr_array) -> npt.NDArray[Any]:
-    """The row of each entry."""
+    """Return the row of each entry."""
     return np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))

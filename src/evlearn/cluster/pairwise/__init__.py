@@ -1,1 +1,1 @@
-"""Masses whose conflicts match the dissimilarities of pairs: EVCLUS."""
+"""Pairwise methods (EVCLUS): masses whose conflicts match the dissimilarities of pairs."""

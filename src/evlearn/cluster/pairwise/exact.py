@@ -1,4 +1,4 @@
-"""EVCLUS over given pairs, all or some: starts, their sweeps, and other starts where clusters are missing."""
+"""Exact solver of EVCLUS: sweeps over fixed pairs from several starts, and restarts if clusters are missing."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,13 +8,13 @@ from joblib import Parallel, delayed
 
 from evlearn import belief
 from evlearn.belief import FocalSets
-from evlearn.cluster.focal_families import neighbor_pairs, random_masses
+from evlearn.cluster.focal_families import n_pair_neighbors, neighbor_pairs, random_masses
 from evlearn.cluster.pairwise.irqp import (
     Pairs,
-    Swept,
+    SweepResult,
     best_start,
     labels_of,
-    normalisation,
+    normalization,
     sweep_masses,
 )
 from evlearn.cluster.pairwise.landmarks import LandmarkModel
@@ -26,34 +26,36 @@ from evlearn.utils.convergence import Trace
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_choice
 
+#: Number of starts that are compared by short descents.
 START_CANDIDATES = 10
-# Other starts where clusters are missing: those with less than a twentieth of their share of the samples.
-_RESTARTS = 3
-_NEXT_TO_NONE = 0.05
+#: Maximum number of restarts if clusters are missing.
+_MAX_RESTARTS = 3
+#: Share of the average cluster size below which a cluster is missing.
+_MISSING_SHARE = 0.05
 
 
 def solve(problem: Problem) -> Solution:
-    """The best masses of several starts for pairs that stay the same."""
+    """Return the best masses of several starts for fixed pairs."""
     settings, random = problem.settings, problem.random
-    pairs, scale = problem.pose()
+    pairs, scale = problem.make_pairs()
 
-    def go(seed: int) -> Trace[Swept]:
-        own = np.random.RandomState(seed)
-        start = start_masses(problem, scale, own)
-        trace = Trace(Swept(start, np.inf), [np.inf])
-        for xi in problem.schedule:
+    def fit(seed: int) -> Trace[SweepResult]:
+        seeded = np.random.RandomState(seed)
+        start = start_masses(problem, scale, seeded)
+        trace = Trace(SweepResult(start, np.inf), [np.inf])
+        for weight in problem.schedule:
             if not trace.interrupted:
-                trace = sweep(problem, pairs, trace.state.masses, problem.focal_sets, xi, own)
+                trace = sweep(problem, pairs, trace.state.masses, problem.focal_sets, weight, seeded)
         return trace
 
     seeds = random.randint(np.iinfo(np.int32).max, size=settings.n_init)
-    traces = Parallel(n_jobs=settings.n_jobs, prefer="threads")(delayed(go)(seed) for seed in seeds)
-    trace = min(traces, key=lambda one: one.objective)
+    traces = Parallel(n_jobs=settings.n_jobs, prefer="threads")(delayed(fit)(seed) for seed in seeds)
+    trace = min(traces, key=lambda trace: trace.objective)
     if isinstance(settings.init, str):
-        again = partial(random.randint, np.iinfo(np.int32).max)
-        trace = with_restarts(trace, lambda: go(again()), problem.focal_sets)
+        draw_seed = partial(random.randint, np.iinfo(np.int32).max)
+        trace = with_restarts(trace, lambda: fit(draw_seed()), problem.focal_sets)
     solution = Solution(trace, problem.focal_sets, scale.transform, pairs)
-    return with_pairs(problem, solution) if problem.in_two_steps else solution
+    return with_pairs(problem, solution) if problem.has_two_steps else solution
 
 
 def sweep(
@@ -61,42 +63,45 @@ def sweep(
     pairs: Pairs,
     masses: FloatArray,
     focal_sets: FocalSets,
-    xi: float,
+    weight: float,
     random: np.random.RandomState,
-) -> Trace[Swept]:
-    """The descent from one start, with one weight of the constraints."""
+) -> Trace[SweepResult]:
+    """Descend from a start, with a given weight of the constraints."""
     settings, constraints = problem.settings, problem.constraints
     return sweep_masses(
         pairs,
         masses,
         focal_sets,
-        eta=normalisation(pairs, settings.loss),
+        eta=normalization(pairs, settings.loss),
         tol=settings.tol,
-        stopping=settings.stopping,
+        stopping=settings._switches["stopping"],
         max_iter=settings.max_iter,
-        penalty=Penalty.of(constraints, xi, focal_sets) if constraints is not None and xi > 0 else None,
-        random=random if settings.shuffle else None,
+        penalty=Penalty.of(constraints, weight, focal_sets) if constraints is not None and weight > 0 else None,
+        random=random if settings._switches["shuffle"] else None,
         report=problem.report,
     )
 
 
-def with_pairs(problem: Problem, found: Solution) -> Solution:
-    """Add the pairs of neighbouring clusters, and descend from where the first fit ended."""
-    assert found.pairs is not None
-    partition = CredalPartition(found.masses, found.focal_sets, validate=False)
-    near = neighbor_pairs(partition, n_neighbors=problem.settings.n_pair_neighbors)
-    xi = 0.0 if problem.constraints is None else problem.settings.xi
-    trace = sweep(problem, found.pairs, near.masses, near.focal_sets, xi, problem.random)
-    return Solution(trace, near.focal_sets, found.transform, found.pairs)
+def with_pairs(problem: Problem, solution: Solution) -> Solution:
+    """Add the pairs of neighboring clusters, and continue the descent from the masses of the first fit."""
+    assert solution.pairs is not None
+    partition = CredalPartition(solution.masses, solution.focal_sets, validate=False)
+    neighbors = neighbor_pairs(partition, n_neighbors=n_pair_neighbors(problem.settings.focal_sets))
+    weight = 0.0 if problem.constraints is None else problem.settings.constraint_weight
+    trace = sweep(problem, solution.pairs, neighbors.masses, neighbors.focal_sets, weight, problem.random)
+    return Solution(trace, neighbors.focal_sets, solution.transform, solution.pairs)
 
 
 def start_masses(problem: Problem, scale: Scale, random: np.random.RandomState) -> FloatArray:
-    """Return masses to start from."""
+    """Return the masses of a start."""
     settings, data, focal_sets = problem.settings, problem.data, problem.focal_sets
     if not isinstance(settings.init, str):
         masses = belief.check_masses(settings.init, focal_sets, name="init")
         if masses.shape != (len(data), len(focal_sets)):
-            raise ValueError(f"init must have shape {(len(data), len(focal_sets))}, got {masses.shape}.")
+            raise ValueError(
+                f"init must have shape {(len(data), len(focal_sets))}, with masses of each sample on each focal "
+                f"set, got shape {masses.shape}."
+            )
         return masses
     check_choice("init", settings.init, ("auto", "random"))
     if settings.init == "random":
@@ -104,39 +109,41 @@ def start_masses(problem: Problem, scale: Scale, random: np.random.RandomState) 
     if scale.from_clusters:
         return problem.crisp_start()
     transform, size = scale.transform, problem.start_size
-    everyone = len(data) <= size and bool(problem.ordinary.all())
-    chosen = np.arange(len(data)) if everyone else np.sort(problem.draw_ordinary(random, size))
+    is_complete = len(data) <= size and bool(problem.ordinary.all())
+    chosen = np.arange(len(data)) if is_complete else np.sort(problem.draw_ordinary(random, size))
     delta = targets_of(problem.square(chosen), transform)
-    known = best_start(delta, focal_sets, random, n_candidates=START_CANDIDATES)
-    if everyone:
-        return known
+    masses = best_start(delta, focal_sets, random, n_candidates=START_CANDIDATES)
+    if is_complete:
+        return masses
     landmarks = None if problem.precomputed else data[chosen]
-    model = LandmarkModel(chosen, landmarks, known, focal_sets, transform, settings.metric)
+    model = LandmarkModel(chosen, landmarks, masses, focal_sets, transform, settings.metric)
     return model.assign(data).astype(np.float64, copy=False)
 
 
-def with_restarts(trace: Trace[Swept], go: Callable[[], Trace[Swept]], focal_sets: FocalSets) -> Trace[Swept]:
-    """An end with all its clusters, if a few other starts have one."""
-    for _ in range(_RESTARTS):
+def with_restarts(
+    trace: Trace[SweepResult], fit: Callable[[], Trace[SweepResult]], focal_sets: FocalSets
+) -> Trace[SweepResult]:
+    """Return the trace, or that of another start if clusters are missing."""
+    for _ in range(_MAX_RESTARTS):
         if not _lacks_clusters(trace, focal_sets):
             break
-        trace = _better(trace, go(), focal_sets)
+        trace = _better(trace, fit(), focal_sets)
     return trace
 
 
-def _lacks_clusters(trace: Trace[Swept], focal_sets: FocalSets) -> bool:
-    """Whether another start may help: an end that the user did not want, with clusters of next to no samples."""
+def _lacks_clusters(trace: Trace[SweepResult], focal_sets: FocalSets) -> bool:
+    """Return True if clusters are missing and the user did not interrupt the descent."""
     return not trace.interrupted and _count_missing(trace, focal_sets) > 0
 
 
-def _better(trace: Trace[Swept], other: Trace[Swept], focal_sets: FocalSets) -> Trace[Swept]:
-    """Another end, if it has more clusters and fits no worse: where there are no more, nothing should change."""
-    more = _count_missing(other, focal_sets) < _count_missing(trace, focal_sets)
-    return other if more and other.objective <= trace.objective else trace
+def _better(trace: Trace[SweepResult], other: Trace[SweepResult], focal_sets: FocalSets) -> Trace[SweepResult]:
+    """Return the other trace if it has more clusters and its objective is not larger."""
+    has_more_clusters = _count_missing(other, focal_sets) < _count_missing(trace, focal_sets)
+    return other if has_more_clusters and other.objective <= trace.objective else trace
 
 
-def _count_missing(trace: Trace[Swept], focal_sets: FocalSets) -> int:
-    """How many clusters have next to no samples."""
+def _count_missing(trace: Trace[SweepResult], focal_sets: FocalSets) -> int:
+    """Return the number of clusters that are missing."""
     labels = labels_of(trace.state.masses, focal_sets)
     sizes = np.bincount(labels, minlength=focal_sets.frame_size)
-    return int((sizes < _NEXT_TO_NONE * len(labels) / focal_sets.frame_size).sum())
+    return int((sizes < _MISSING_SHARE * len(labels) / focal_sets.frame_size).sum())

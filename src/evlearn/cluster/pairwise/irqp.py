@@ -1,7 +1,8 @@
 """Iterative row-wise quadratic programming: the descent that fits the masses of EVCLUS.
 
-Given the masses of the partners, the best mass function of a sample is one small quadratic programme. A sweep
-solves it for every sample in turn, which never increases the objective; sweeps go on until they do not help.
+Given the masses of its partners, the optimal mass function of a sample solves a small quadratic program. A sweep
+solves these programs for all samples in turn, which never increases the objective. Sweeps are repeated until
+convergence.
 """
 
 from dataclasses import dataclass
@@ -20,38 +21,41 @@ from evlearn.kernels.simplex_qp import solve_many
 from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.typing import FloatArray, IntArray
 
-#: Which change `tol` judges: the last, or an average in which earlier ones count less and less.
+#: Stopping criteria: the last change, or an average of all changes with exponentially decreasing weights.
 STOPPING = ("last", "average")
-#: An objective this small is a perfect fit: there is nothing left to lower.
+#: Objective below which a fit is perfect.
 _PERFECT = 1e-10
 
 Pairs: TypeAlias = AllPairs | PairGraph
 
 
 class Sweepable(Protocol):
-    """Pairs with targets, whatever form these have."""
+    """Pairs with targets, in any form."""
 
     def sweep(
         self, M: FloatArray, Y: FloatArray, C: FloatArray, order: npt.NDArray[np.int32], constraints: Any
     ) -> float:
-        """Update all rows in `order`; the change of half the sum of squares."""
+        """Update all rows in `order`, and return the change of half the sum of squares."""
 
     def residuals(self, M: FloatArray, Y: FloatArray) -> float:
-        """The sum of squared differences of products and targets."""
+        """Return the sum of squared differences between products and targets."""
 
 
 @dataclass(frozen=True)
-class Swept:
-    """Masses that sweeps ended with, and their objective without the penalty of constraints."""
+class SweepResult:
+    """Masses after the sweeps, and their objective without the penalty of constraints."""
 
     masses: FloatArray
     stress: float
 
 
-def normalisation(pairs: Pairs, loss: str) -> float:
-    """The factor of the sum of squares: "stress" divides by the squared targets, "mse" by the number of pairs."""
+def normalization(pairs: Pairs, loss: str) -> float:
+    """Return the factor of the sum of squares.
+
+    "stress" divides by the sum of the squared targets, and "mse" by the number of pairs.
+    """
     total = pairs.squares() if loss == "stress" else pairs.n_pairs
-    # All samples are the same: any partition without conflict fits, and no scale is needed.
+    # If all samples are equal, any partition without conflict fits, and no scale is needed.
     return 1 / total if total > 0 else 1.0
 
 
@@ -68,94 +72,94 @@ def sweep_masses(
     penalty: Penalty | None = None,
     random: np.random.RandomState | None = None,
     report: Report | None = None,
-) -> Trace[Swept]:
-    """Sweep until a sweep, or sweeps on average, lower the objective by less than `tol` of itself."""
+) -> Trace[SweepResult]:
+    """Sweep until the relative decrease of the objective, in a sweep or on average, is less than `tol`."""
     forms = focal_sets.conflict_matrix[None] if forms is None else forms
     C = np.ascontiguousarray(forms).reshape(-1, forms.shape[-1])
     M: FloatArray = np.array(masses, dtype=np.float64, order="C")
     Y = np.concatenate(M @ forms)
     n_samples = len(M)
     terms = (penalty or Penalty.of(PairwiseConstraints(), 0, focal_sets)).kernel_terms(n_samples, 2 * eta)
-    # In a symmetric graph the rows' changes add up to that of the objective: one pass is enough to know it always.
-    additive = pairs.symmetric if isinstance(pairs, PairGraph) else True
+    # In a symmetric graph, the changes of the rows add up to the change of the objective, which is computed once.
+    is_additive = pairs.symmetric if isinstance(pairs, PairGraph) else True
 
-    def exact() -> float:
+    def compute_objective() -> float:
         return eta * pairs.residuals(M, Y) + (penalty.value(M) if penalty else 0.0)
 
-    start = exact()
-    before = start if additive else np.inf  # in others, two sweeps must agree
+    start = compute_objective()
+    previous = start if is_additive else np.inf  # the criterion of other graphs compares 2 sweeps
     average = RunningAverage.of(pairs, eta, start) if stopping == "average" else None
 
     def step(M: FloatArray) -> tuple[FloatArray, float, bool]:
-        nonlocal before
+        nonlocal previous
         order = np.arange(n_samples) if random is None else random.permutation(n_samples)
-        reached = (average.reached,) if average else ()
-        change = 2 * eta * pairs.sweep(M, Y, C, order.astype(np.int32), terms, *reached)
-        objective = before + change if additive else exact()
-        lowered = abs(change if additive else before - objective)
-        before = objective
-        settled = lowered <= tol * objective if average is None else average.after_sweep() <= tol
-        return M, objective, bool(settled or objective <= _PERFECT)
+        row_total = (average.row_total,) if average else ()
+        change = 2 * eta * pairs.sweep(M, Y, C, order.astype(np.int32), terms, *row_total)
+        objective = previous + change if is_additive else compute_objective()
+        decrease = abs(change if is_additive else previous - objective)
+        previous = objective
+        has_converged = decrease <= tol * objective if average is None else average.update() <= tol
+        return M, objective, bool(has_converged or objective <= _PERFECT)
 
     end = descend(step, Trace(M, [start]), max_iter=max_iter, report=report)
     stress = end.objective - (penalty.value(M) if penalty else 0.0)
-    return end.at(Swept(M, stress))
+    return end.with_state(SweepResult(M, stress))
 
 
 @dataclass
 class RunningAverage:
-    r"""The stopping rule of the papers: :math:`e_0=1`, :math:`e_t=\frac12e_{t-1}+\frac12|J_t-J_{t-1}|/J_{t-1}`.
+    r"""Stopping rule of the papers: :math:`e_0=1`, :math:`e_t=\frac12e_{t-1}+\frac12|J_t-J_{t-1}|/J_{t-1}`.
 
-    In their algorithms :math:`J_t` adds up what each row cost when it was updated in sweep t, which is the
-    objective at no point, but falls with it.
+    In their algorithms, :math:`J_t` is the sum of the objectives of the rows at their updates in sweep t. It
+    differs from the objective, but decreases with it.
 
     Attributes
     ----------
     eta : float
-        The factor of the sum of squares.
+        Factor of the sum of squares.
     squares : float
-        The sum of squared targets.
-    times : float
-        What the sum over rows is multiplied with: 1 if each pair is in two rows, and 2 if it is in one.
+        Sum of squared targets.
+    factor : float
+        Factor of the sum over rows: 1 if each pair is in 2 rows, and 2 if it is in 1 row.
     total : float
-        The sum of the last sweep; at first the objective.
-    reached : ndarray of shape (1,)
-        Where a sweep notes what rows cost.
+        Sum of the last sweep; before the first sweep, the objective.
+    row_total : ndarray of shape (1,)
+        Sum of the objectives of rows in a sweep, which the sweep sets.
     value : float, default=1.0
-        The average.
+        Average.
     """
 
     eta: float
     squares: float
-    times: float
+    factor: float
     total: float
-    reached: FloatArray
+    row_total: FloatArray
     value: float = 1.0
 
     @classmethod
     def of(cls, pairs: Any, eta: float, start: float) -> "RunningAverage":
-        """Before the first sweep."""
-        twice = not isinstance(pairs, PairGraph) or pairs.symmetric
-        return cls(eta, pairs.squares(), 1.0 if twice else 2.0, start, np.zeros(1))
+        """Return the average before the first sweep."""
+        is_symmetric = not isinstance(pairs, PairGraph) or pairs.symmetric
+        return cls(eta, pairs.squares(), 1.0 if is_symmetric else 2.0, start, np.zeros(1))
 
-    def after_sweep(self) -> float:
-        """The average after a sweep has told what rows cost."""
-        total = self.eta * (self.times * float(self.reached[0]) + self.squares)
+    def update(self) -> float:
+        """Return the average after a sweep."""
+        total = self.eta * (self.factor * float(self.row_total[0]) + self.squares)
         self.value = self.value / 2 + abs(total - self.total) / max(self.total, _PERFECT) / 2
         self.total = total
         return self.value
 
 
 def seeded_masses(delta: FloatArray, focal_sets: FocalSets, random: np.random.RandomState) -> FloatArray:
-    """Masses to start from that follow a few samples far apart: each leans to the nearest seed."""
+    """Return masses that follow a few samples far from each other: each sample leans to the nearest seed."""
     n_samples = len(delta)
     seeds = [int(random.randint(n_samples))]
     for _ in range(1, focal_sets.frame_size):
-        apart = delta[seeds].min(axis=0) ** 2
-        total = apart.sum()
+        squares = delta[seeds].min(axis=0) ** 2
+        total = squares.sum()
         draw = random.uniform() * total
-        chosen = int(np.searchsorted(np.cumsum(apart), draw)) if total > 0 else int(random.randint(n_samples))
-        seeds.append(min(chosen, n_samples - 1))
+        seed = int(np.searchsorted(np.cumsum(squares), draw)) if total > 0 else int(random.randint(n_samples))
+        seeds.append(min(seed, n_samples - 1))
     closeness = 1 - delta[seeds].T
     masses = np.full((n_samples, len(focal_sets)), 0.1 / len(focal_sets))
     masses[:, focal_sets.singleton_positions] += closeness
@@ -165,7 +169,7 @@ def seeded_masses(delta: FloatArray, focal_sets: FocalSets, random: np.random.Ra
 def best_start(
     delta: FloatArray, focal_sets: FocalSets, random: np.random.RandomState, *, n_candidates: int
 ) -> FloatArray:
-    """The best of several short descents over all pairs of a few samples."""
+    """Return the best masses of several short descents over all pairs of a few samples."""
     pairs = AllPairs(delta)
     improve = partial(short_descent, pairs, focal_sets=focal_sets, random=random)
     starts = [
@@ -174,43 +178,43 @@ def best_start(
         else seeded_masses(delta, focal_sets, random)
         for number in range(n_candidates)
     ]
-    # A few sweeps show which starts lead nowhere; the better ones go on.
-    traces = sorted((improve(start, sweeps=5) for start in starts), key=lambda one: one.objective)
+    # Only the best starts after a few sweeps are continued.
+    traces = sorted((improve(start, sweeps=5) for start in starts), key=lambda trace: trace.objective)
     traces = [improve(trace.state.masses, sweeps=20) for trace in traces[: max(1, n_candidates // 5)]]
-    return min(traces, key=lambda one: one.objective).state.masses
+    return min(traces, key=lambda trace: trace.objective).state.masses
 
 
 def short_descent(
     pairs: AllPairs, masses: FloatArray, *, focal_sets: FocalSets, random: np.random.RandomState, sweeps: int
-) -> Trace[Swept]:
-    """Return where a few sweeps lead from some masses."""
-    eta = normalisation(pairs, "stress")
+) -> Trace[SweepResult]:
+    """Return the result of a few sweeps from given masses."""
+    eta = normalization(pairs, "stress")
     return sweep_masses(pairs, masses, focal_sets, eta=eta, tol=1e-3, max_iter=sweeps, random=random)
 
 
 def crisp_masses(clusters: IntArray, focal_sets: FocalSets) -> FloatArray:
-    """Return masses of which nearly all is on the cluster of each sample, or on the empty set where that is -1."""
+    """Return masses that are nearly all on the cluster of each sample, or on the empty set for cluster -1."""
     masses = np.full((len(clusters), len(focal_sets)), 0.1 / len(focal_sets))
-    places = np.append(focal_sets.singleton_positions, 0)
-    masses[np.arange(len(clusters)), places[clusters]] += 0.9
+    columns = np.append(focal_sets.singleton_positions, 0)
+    masses[np.arange(len(clusters)), columns[clusters]] += 0.9
     return masses
 
 
 def rows_against(delta: FloatArray, masses: FloatArray, forms: FloatArray) -> FloatArray:
-    """The best mass function of each row of targets against samples whose masses are known."""
+    """Return the optimal mass function for each row of targets, given the masses of the samples of the columns."""
     Y = np.concatenate(masses @ forms)
     return row_problems(Y.T @ Y, -(delta @ Y.astype(delta.dtype, copy=False)).astype(np.float64))
 
 
 def row_problems(Q: FloatArray, linear: FloatArray) -> FloatArray:
-    """The best mass function of each row of linear terms, beside one matrix that all rows share."""
+    """Return the optimal mass function for each row of linear terms, with the same quadratic form for all rows."""
     solution = np.zeros_like(linear)
     solve_many(Q[None], linear, solution)
     return solution
 
 
-def stratified(labels: IntArray, size: int, random: np.random.RandomState) -> IntArray:
-    """Some samples, with every label in its share."""
+def stratified_indices(labels: IntArray, size: int, random: np.random.RandomState) -> IntArray:
+    """Return the indices of a subset of the samples that is stratified by labels."""
     n_samples = len(labels)
     if n_samples <= size:
         return np.arange(n_samples)
@@ -220,5 +224,5 @@ def stratified(labels: IntArray, size: int, random: np.random.RandomState) -> In
 
 
 def labels_of(masses: FloatArray, focal_sets: FocalSets) -> IntArray:
-    """The single cluster with the largest mass, for each sample."""
+    """Return the single cluster with the largest mass, for each sample."""
     return np.asarray(masses[:, focal_sets.singleton_positions].argmax(axis=1))

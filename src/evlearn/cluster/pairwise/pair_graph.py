@@ -1,14 +1,14 @@
-r"""The pairs of samples that EVCLUS looks at, and their dissimilarities.
+r"""Pairs of samples that EVCLUS compares, and the transform of their dissimilarities.
 
-All pairs are a square matrix. Some of them are a graph in which every sample has the same number of partners.
-Samples are laid out on random rings, and neighbours on a ring are partners, so that each ring gives every sample
-two of them, and both ends of a pair know it. Dissimilarities become target conflicts
+All pairs form a square matrix. A subset of the pairs forms a graph in which every sample has the same number of
+partners: samples are arranged on random rings, and neighbors on a ring are partners. Each ring adds 2 partners to
+every sample, and both samples of a pair list it. Dissimilarities are transformed to target conflicts
 
 .. math::
 
    \delta_{ij}=\varphi(d_{ij}),\qquad \varphi(d)=1-e^{-\gamma(d^2-d_1^2)_+},\quad \gamma=-\log(0.05)/(d_0^2-d_1^2),
 
-where the papers have :math:`d_1=0`.
+with :math:`d_1=0` in the papers.
 """
 
 from collections.abc import Callable
@@ -23,40 +23,40 @@ from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray
 
 TRANSFORMS = ("exponential", "linear", "rank")
-#: How dissimilarities become target conflicts.
+#: Type of the parameter `dissimilarity_transform`.
 TransformKind: TypeAlias = Literal["exponential", "linear", "rank"] | Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
 class Transform:
-    """From dissimilarities to target conflicts.
+    """Transform of dissimilarities to target conflicts.
 
     Attributes
     ----------
     kind : str or callable
         "exponential", "linear", "rank", or a function onto [0, 1].
     d0 : float
-        The dissimilarity from which two samples are almost surely in different clusters.
+        Dissimilarity beyond which 2 samples are almost surely in different clusters.
     ranks : ndarray or None
-        Sorted dissimilarities that "rank" compares with.
-    near : float
-        Of "exponential": the dissimilarity up to which there is no conflict at all, less than `d0`. In many
-        dimensions no two samples are near, and what all squares have in common tells nothing.
+        Sorted dissimilarities for the comparisons of "rank".
+    d1 : float
+        For "exponential": dissimilarity up to which there is no conflict, less than `d0`. In many dimensions no 2
+        samples are near, and the smallest square is part of all squares without information.
     """
 
     kind: TransformKind
     d0: float
     ranks: FloatArray | None = None
-    near: float = 0.0
+    d1: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.near < self.d0:
-            raise ValueError(f"near must be from 0 to less than d0={self.d0:g}, got {self.near:g}.")
+        if not 0 <= self.d1 < self.d0:
+            raise ValueError(f"d1 must be at least 0 and less than d0={self.d0:g}, got {self.d1:g}.")
         if isinstance(self.kind, str) and self.kind == "rank" and (self.ranks is None or not len(self.ranks)):
-            raise ValueError("ranks must hold dissimilarities to compare with.")
+            raise ValueError(f"ranks must contain sorted dissimilarities for kind='rank', got {self.ranks!r}.")
 
     def __call__(self, distances: FloatArray) -> FloatArray:
-        """The target conflicts of dissimilarities."""
+        """Return the target conflicts of dissimilarities."""
         if callable(self.kind):
             targets = np.asarray(self.kind(distances), dtype=distances.dtype)
             if targets.shape != distances.shape or not ((targets >= 0) & (targets <= 1)).all():
@@ -73,13 +73,13 @@ class Transform:
 
     @property
     def width(self) -> float:
-        """The squares that "exponential" spreads over its range, from no conflict to 0.95."""
-        return self.d0**2 - self.near**2
+        """Range of squares from no conflict to conflict 0.95, for "exponential"."""
+        return self.d0**2 - self.d1**2
 
     def of_squares(self, squares: FloatArray) -> FloatArray:
-        """The target conflicts of squared dissimilarities, in place ("exponential" only)."""
-        if self.near:
-            squares -= self.near**2
+        """Transform squared dissimilarities to target conflicts in place, for "exponential"."""
+        if self.d1:
+            squares -= self.d1**2
             np.maximum(squares, 0, out=squares)
         squares *= np.log(0.05) / self.width
         np.expm1(squares, out=squares)
@@ -88,29 +88,29 @@ class Transform:
 
 @dataclass(frozen=True)
 class AllPairs:
-    """Every pair of samples.
+    """All pairs of samples.
 
     Attributes
     ----------
     delta : ndarray of shape (n_samples, n_samples)
-        Target conflicts, symmetric, zero on the diagonal. If there are targets for several forms: such matrices
-        side by side.
+        Target conflicts: a symmetric matrix with a zero diagonal. With targets for several bilinear forms, such
+        matrices side by side.
     """
 
     delta: FloatArray
 
     @property
     def n_samples(self) -> int:
-        """The number of samples."""
+        """Number of samples."""
         return len(self.delta)
 
     @property
     def n_pairs(self) -> float:
-        """The number of pairs in the objective."""
+        """Number of pairs in the objective."""
         return self.n_samples * (self.n_samples - 1) / 2
 
     def squares(self) -> float:
-        """The sum of the squared targets."""
+        """Return the sum of the squared targets."""
         return float(np.einsum("ij,ij->", self.delta, self.delta)) / 2
 
     def sweep(
@@ -120,42 +120,42 @@ class AllPairs:
         C: FloatArray,
         order: npt.NDArray[np.int32],
         constraints: Any,
-        reached: FloatArray | None = None,
+        row_total: FloatArray | None = None,
     ) -> float:
-        """Update all rows in `order`; the change of half the sum of squares."""
-        return float(sweep_all_pairs(M, Y, C, self.delta, order, *constraints, reached))
+        """Update all rows in `order`, and return the change of half the sum of squares."""
+        return float(sweep_all_pairs(M, Y, C, self.delta, order, *constraints, row_total))
 
     def residuals(self, M: FloatArray, Y: FloatArray) -> float:
-        """The sum of squared differences of conflicts and targets."""
+        """Return the sum of squared differences between conflicts and targets."""
         total = 0.0
         for rows in row_blocks(self.n_samples, 1024):
-            apart = M[rows] @ Y.T - self.delta[rows]
+            residuals = M[rows] @ Y.T - self.delta[rows]
             for first in range(0, len(Y), self.n_samples):
-                apart[np.arange(len(apart)), first + np.arange(rows.start, rows.stop)] = 0
-            total += float(np.einsum("ij,ij->", apart, apart))
+                residuals[np.arange(len(residuals)), first + np.arange(rows.start, rows.stop)] = 0
+            total += float(np.einsum("ij,ij->", residuals, residuals))
         return total / 2
 
-    def conflicts(self, M: FloatArray, Y: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
-        """The conflict and the target of pairs i < j, all or every so many."""
+    def conflicts(self, M: FloatArray, Y: FloatArray, max_pairs: int) -> tuple[FloatArray, FloatArray]:
+        """Return the conflicts and targets of at most `max_pairs` pairs i < j, at regular steps."""
         first, second = np.triu_indices(self.n_samples, k=1)
-        every = len(first) // most + 1
-        first, second = first[::every], second[::every]
+        step = len(first) // max_pairs + 1
+        first, second = first[::step], second[::step]
         return _conflicts(M, Y, first, second), self.delta[first, second]
 
 
 @dataclass(frozen=True)
 class PairGraph:
-    """Sampled pairs, as lists of partners.
+    """Subset of the pairs, as lists of partners.
 
     Attributes
     ----------
     indptr : ndarray of int of shape (n_samples + 1,)
-        Where the partners of each sample begin.
+        Positions in `indices` of the first partner of each sample.
     indices : ndarray of int32
-        The partners. If there are targets for several forms, sample j has the number ``j + n_samples`` for the
-        second of them, and so on.
+        Partners. With targets for several bilinear forms, sample j has the index ``j + n_samples`` for the second
+        form, and so on.
     delta : ndarray
-        Their target conflicts.
+        Target conflicts of the partners.
     symmetric : bool
         Whether both samples of a pair list each other.
     """
@@ -167,16 +167,16 @@ class PairGraph:
 
     @property
     def n_samples(self) -> int:
-        """The number of samples."""
+        """Number of samples."""
         return len(self.indptr) - 1
 
     @property
     def n_pairs(self) -> float:
-        """The number of pairs in the objective."""
+        """Number of pairs in the objective."""
         return len(self.indices) / (2 if self.symmetric else 1)
 
     def squares(self) -> float:
-        """The sum of the squared targets."""
+        """Return the sum of the squared targets."""
         total = sum(float(np.vdot(part, part)) for part in _float64_blocks(self.delta))
         return total / (2 if self.symmetric else 1)
 
@@ -187,25 +187,25 @@ class PairGraph:
         C: FloatArray,
         order: npt.NDArray[np.int32],
         constraints: Any,
-        reached: FloatArray | None = None,
+        row_total: FloatArray | None = None,
     ) -> float:
-        """Update all rows in `order`; the change of half the sum of squares, where the graph is symmetric."""
-        return float(sweep_graph(M, Y, C, self.indptr, self.indices, self.delta, order, *constraints, reached))
+        """Update all rows in `order`, and return the change of half the sum of squares of a symmetric graph."""
+        return float(sweep_graph(M, Y, C, self.indptr, self.indices, self.delta, order, *constraints, row_total))
 
     def residuals(self, M: FloatArray, Y: FloatArray) -> float:
-        """The sum of squared differences of conflicts and targets."""
+        """Return the sum of squared differences between conflicts and targets."""
         total = float(residuals_graph(M, Y, self.indptr, self.indices, self.delta))
         return total / (2 if self.symmetric else 1)
 
-    def conflicts(self, M: FloatArray, Y: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
-        """The conflict and the target of pairs, all or every so many."""
-        kept = np.arange(0, len(self.indices), len(self.indices) // most + 1)
-        first = np.searchsorted(self.indptr, kept, side="right") - 1
-        return _conflicts(M, Y, first, self.indices[kept]), self.delta[kept].astype(np.float64)
+    def conflicts(self, M: FloatArray, Y: FloatArray, max_pairs: int) -> tuple[FloatArray, FloatArray]:
+        """Return the conflicts and targets of at most `max_pairs` pairs, at regular steps."""
+        positions = np.arange(0, len(self.indices), len(self.indices) // max_pairs + 1)
+        first = np.searchsorted(self.indptr, positions, side="right") - 1
+        return _conflicts(M, Y, first, self.indices[positions]), self.delta[positions].astype(np.float64)
 
 
 def pairs_with_targets(pairs: IntArray, targets: FloatArray, n_samples: int) -> "AllPairs | PairGraph":
-    """Listed pairs, ready for a descent."""
+    """Return a list of pairs as a matrix or a graph with targets."""
     first, second = pairs.T
     if len(pairs) == n_samples * (n_samples - 1) // 2:
         delta = np.zeros((len(targets), n_samples, n_samples))
@@ -214,22 +214,22 @@ def pairs_with_targets(pairs: IntArray, targets: FloatArray, n_samples: int) -> 
         return AllPairs(np.hstack(list(delta)))
     left = np.tile(np.concatenate([first, second]).astype(np.int32), len(targets))
     order = np.argsort(left, kind="stable")
-    both = np.concatenate([second, first])
-    partners = np.concatenate([both + form * n_samples for form in range(len(targets))]).astype(np.int32)
+    right = np.concatenate([second, first])
+    partners = np.concatenate([right + form * n_samples for form in range(len(targets))]).astype(np.int32)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(left, minlength=n_samples))]).astype(np.intp)
     delta = np.concatenate([np.tile(values, 2) for values in targets])
     return PairGraph(indptr, partners[order], delta[order])
 
 
 def regular_graph(partners: npt.NDArray[np.int32], delta: FloatArray, *, symmetric: bool) -> PairGraph:
-    """A graph in which every sample has the same number of partners."""
+    """Return a graph in which every sample has the same number of partners."""
     n_samples, n_partners = partners.shape
     indptr = np.arange(0, n_samples * n_partners + 1, n_partners, dtype=np.intp)
     return PairGraph(indptr, partners.reshape(-1), delta.reshape(-1), symmetric)
 
 
 def symmetrize(partners: npt.NDArray[np.int32], delta: FloatArray) -> PairGraph:
-    """The graph in which both samples of every listed pair know it."""
+    """Return the graph in which both samples of every pair list it."""
     n_samples, n_partners = partners.shape
     first = np.repeat(np.arange(n_samples, dtype=np.int32), n_partners)
     second = partners.reshape(-1)

@@ -1,6 +1,7 @@
-"""The scale of dissimilarities at which target conflicts are close to 1: given, a quantile, or selected."""
+"""Scale of dissimilarities at which target conflicts are close to 1: a number, a quantile, or selected by fits."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
@@ -10,33 +11,69 @@ from evlearn.belief import FocalSets
 from evlearn.cluster.pairwise.irqp import best_start, crisp_masses, labels_of, short_descent
 from evlearn.cluster.pairwise.pair_graph import AllPairs, Transform, TransformKind
 from evlearn.partition.verdict import OUTLIER_MASS
+from evlearn.utils.specification import Specification
 from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.validation import check_real
 
+#: Quantile of the papers.
 _PAPERS_QUANTILE = 0.9
-# Of d0_quantile="auto": starts for each quantile, the share of a quantile below which there is no conflict (unless
-# distances are the same there), the share of outliers that is no flaw, and what each share beyond it counts.
+#: Number of starts for each scale in the selection of d0="auto".
 _SCAN_CANDIDATES = 4
-_NEAR, _APART = 1 / 8, 1 - 1e-9
-_FEW_OUTLIERS, _OUTLIER_COST = 0.02, 5.0
-# Multiples of the distance between the nearest 2 clusters, and the sweeps that begin with clusters.
-_TIMES_GAP, _SWEEPS = (1.0, 1.25, 1.5), 25
+#: Level of the quantile without conflict, relative to that of the scale, and the maximum ratio of these quantiles.
+_LOWER_SHARE, _MAX_RATIO = 1 / 8, 1 - 1e-9
+#: Share of outliers that is not a flaw, and the weight of larger shares.
+_FREE_OUTLIERS, _OUTLIER_COST = 0.02, 5.0
+#: Scales relative to the distance between the nearest 2 clusters, and the number of sweeps from crisp clusters.
+_SEPARATION_FACTORS, _SWEEPS = (1.0, 1.25, 1.5), 25
+#: Maximum number of dissimilarities for quantiles.
 _QUANTILE_SAMPLE = 5_000_000
 
 
-def selects_d0(kind: TransformKind, d0: float | None, d0_quantile: float | Literal["auto"]) -> bool:
+@dataclass
+class Quantile(Specification):
+    """Quantile of the dissimilarities, for the parameter `d0`.
+
+    Parameters
+    ----------
+    level : float
+        Level of the quantile, above 0 and at most 1. The papers use 0.9.
+
+    Examples
+    --------
+    >>> from evlearn.cluster import EVCLUS, Quantile
+    >>> from evlearn.datasets import load_butterfly
+    >>> model = EVCLUS(2, d0=Quantile(0.9), random_state=0).fit(load_butterfly().data)
+    >>> model.labels_.shape
+    (12,)
+    """
+
+    level: float
+
+    def __post_init__(self) -> None:
+        check_real("level", self.level, 0, 1, open_low=True)
+
+
+def check_d0(d0: Any) -> None:
+    """Raise unless the parameter `d0` is valid."""
+    if isinstance(d0, Quantile):
+        return
+    check_real("d0", d0, 0, open_low=True, or_auto=True)
+
+
+def selects_d0(kind: TransformKind, d0: float | Quantile | Literal["auto"]) -> bool:
     """Return True if `d0` is selected by fits to a sample."""
-    return d0 is None and isinstance(d0_quantile, str) and isinstance(kind, str) and kind != "rank"
+    return isinstance(d0, str) and isinstance(kind, str) and kind != "rank"
 
 
 class Scale(NamedTuple):
-    """A transform, and the start that it was selected with.
+    """Transform, and the kind of start from which it was selected.
 
     Attributes
     ----------
     transform : Transform
-        From dissimilarities to target conflicts.
+        Transform of dissimilarities to target conflicts.
     from_clusters : bool
-        True if fits from given crisp clusters decided, so that these are the start to choose.
+        Whether it was selected by a fit from crisp clusters, which are then the best start.
     """
 
     transform: Transform
@@ -44,85 +81,84 @@ class Scale(NamedTuple):
 
 
 def select_scale(
-    used: FloatArray,
+    dissimilarities: FloatArray,
     sample: Callable[[], tuple[FloatArray, IntArray | None]],
     *,
     kind: TransformKind,
-    d0: float | None,
-    d0_quantile: float | Literal["auto"],
+    d0: float | Quantile | Literal["auto"],
     n_clusters: int,
     random: np.random.RandomState,
 ) -> Scale:
-    """Return the transform from dissimilarities to target conflicts.
+    """Return the transform of dissimilarities to target conflicts.
 
     Parameters
     ----------
-    used : ndarray of shape (n_pairs,)
-        The dissimilarities of many pairs, of which quantiles are taken.
+    dissimilarities : ndarray of shape (n_pairs,)
+        Dissimilarities of many pairs, for quantiles.
     sample : callable
-        A function that returns the square matrix of dissimilarities of a few samples, for fits with several
-        scales, and clusters of these to start from or None. It is called only if `d0_quantile` is "auto" and
-        decides.
+        Function that returns the square matrix of dissimilarities of a few samples, for fits with several scales,
+        and their crisp clusters for a start, or None. It is called only if `d0` is "auto" and the transform has a
+        scale.
     kind : str or callable
         "exponential", "linear", "rank", or a function onto [0, 1].
-    d0 : float or None
-        The scale; None means a quantile.
-    d0_quantile : float or "auto"
-        The quantile.
+    d0 : float, Quantile or "auto"
+        Scale.
     n_clusters : int
-        The number of clusters.
+        Number of clusters.
     random : RandomState
-        For starts.
+        Generator for starts.
 
     Returns
     -------
     Scale
-        The transform, and the start that it was selected with.
+        Transform, and the kind of start from which it was selected.
     """
-    used = used[:: len(used) // _QUANTILE_SAMPLE + 1]
-    if selects_d0(kind, d0, d0_quantile):
-        return _select(used, *sample(), kind, n_clusters, random)
-    ranks = np.sort(used) if isinstance(kind, str) and kind == "rank" else None
-    if d0 is not None:
+    dissimilarities = dissimilarities[:: len(dissimilarities) // _QUANTILE_SAMPLE + 1]
+    if selects_d0(kind, d0):
+        return _select(dissimilarities, *sample(), kind, n_clusters, random)
+    ranks = np.sort(dissimilarities) if isinstance(kind, str) and kind == "rank" else None
+    if not isinstance(d0, (str, Quantile)):
         return Scale(Transform(kind, float(d0), ranks))
-    # The scale of ranks and functions does not count.
-    quantile = _PAPERS_QUANTILE if isinstance(d0_quantile, str) else d0_quantile
-    return Scale(Transform(kind, float(_quantile(used, quantile)), ranks))
+    # Ranks and functions do not depend on the scale.
+    quantile = d0.level if isinstance(d0, Quantile) else _PAPERS_QUANTILE
+    return Scale(Transform(kind, float(_quantile(dissimilarities, quantile)), ranks))
 
 
 def targets_of(distances: FloatArray, transform: Transform) -> FloatArray:
-    """Return the target conflicts of all pairs of some samples."""
+    """Return the target conflicts of all pairs of samples, with a zero diagonal."""
     delta = np.array(transform(distances), dtype=np.float64, order="C")
     np.fill_diagonal(delta, 0)
     return delta
 
 
 def _select(
-    used: FloatArray,
+    dissimilarities: FloatArray,
     distances: FloatArray,
     clusters: IntArray | None,
     kind: Any,
     n_clusters: int,
     random: np.random.RandomState,
 ) -> Scale:
-    """Return the scale, of several, whose partition of a sample is the surest, with all clusters and few outliers.
+    """Return the scale with the surest partition of a sample that has all clusters and few outliers.
 
-    Scales are quantiles and, if there are clusters to start from, multiples of the distance between the nearest 2
-    of these: where clusters have very different sizes, few pairs have such distances, and no quantile is near.
+    Scales are quantiles and, if there are crisp clusters, multiples of the distance between the nearest 2
+    clusters: if clusters have very different sizes, few pairs have such distances, and no quantile is close to
+    them.
     """
     focal_sets = FocalSets.simple(n_clusters)
-    # Of c clusters of one size, a share 1/c of the pairs is within clusters; these must be below d0.
+    # With c clusters of equal size, a share 1/c of the pairs is within clusters, with dissimilarities below d0.
     quantiles = np.append(np.geomspace(min(1 / n_clusters, 0.5), 0.9, 8), [0.95, 0.99])
     best = (np.inf, Scale(Transform("exponential", 1.0)))
-    for d0, near in _quantile(used, np.column_stack([quantiles, _NEAR * quantiles])).tolist():
-        transform = _transform(kind, d0, near)
+    for d0, d1 in _quantile(dissimilarities, np.column_stack([quantiles, _LOWER_SHARE * quantiles])).tolist():
+        transform = _make_transform(kind, d0, d1)
         masses = best_start(targets_of(distances, transform), focal_sets, random, n_candidates=_SCAN_CANDIDATES)
         best = min(best, (_flaws(masses, focal_sets), Scale(transform)), key=lambda pair: pair[0])
     if clusters is None:
         return best[1]
-    gap, near = _smallest_gap(distances, clusters), float(_quantile(used, _NEAR * _share_within(clusters)))
-    for d0 in gap * np.array(_TIMES_GAP):
-        transform = _transform(kind, float(d0), near)
+    separation = _min_separation(distances, clusters)
+    d1 = float(_quantile(dissimilarities, _LOWER_SHARE * _share_within(clusters)))
+    for d0 in separation * np.array(_SEPARATION_FACTORS):
+        transform = _make_transform(kind, float(d0), d1)
         pairs, start = AllPairs(targets_of(distances, transform)), crisp_masses(clusters, focal_sets)
         trace = short_descent(pairs, start, focal_sets=focal_sets, random=random, sweeps=_SWEEPS)
         flaws = _flaws(trace.state.masses, focal_sets)
@@ -130,36 +166,36 @@ def _select(
     return best[1]
 
 
-def _transform(kind: Any, d0: float, near: float) -> Transform:
-    """Return the transform with a scale, and without conflict below another scale if it can have that."""
-    return Transform(kind, d0, near=near if kind == "exponential" and near < _APART * d0 else 0.0)
+def _make_transform(kind: Any, d0: float, d1: float) -> Transform:
+    """Return the transform with scale `d0`, and without conflict below `d1` if it is exponential."""
+    return Transform(kind, d0, d1=d1 if kind == "exponential" and d1 < _MAX_RATIO * d0 else 0.0)
 
 
-def _smallest_gap(distances: FloatArray, clusters: IntArray) -> float:
-    """Return the median dissimilarity of pairs in 2 clusters, the smallest of all 2 clusters."""
+def _min_separation(distances: FloatArray, clusters: IntArray) -> float:
+    """Return the median dissimilarity between members of different clusters, for the nearest 2 clusters."""
     members = [np.flatnonzero(clusters == k) for k in np.unique(clusters)]
     return min(
-        (float(np.median(distances[np.ix_(one, other)])) for one, other in combinations(members, 2)),
+        (float(np.median(distances[np.ix_(first, second)])) for first, second in combinations(members, 2)),
         default=float(distances.max()) or 1.0,
     )
 
 
 def _share_within(clusters: IntArray) -> float:
-    """Return the share of the pairs that are within clusters."""
+    """Return the share of pairs of samples in the same cluster."""
     return float(((np.bincount(clusters) / len(clusters)) ** 2).sum())
 
 
 def _quantile(distances: FloatArray, share: FloatArray | float) -> FloatArray:
-    """Return quantiles of dissimilarities, never zero."""
+    """Return quantiles of dissimilarities, all of them positive."""
     quantiles = np.quantile(distances, share)
-    # More than this share of the pairs are duplicates: any positive scale tells them from the rest.
+    # If more than this share of the pairs are duplicates, any positive scale separates them from the rest.
     return np.where(quantiles > 0, quantiles, float(distances.max(initial=0)) or 1.0)
 
 
 def _flaws(masses: FloatArray, focal_sets: FocalSets) -> float:
-    """Return what a partition of a sample lacks: belief in single clusters, clusters, and few outliers."""
+    """Return a penalty of doubt, missing clusters and many outliers in a partition of a sample."""
     n_clusters = focal_sets.frame_size
-    unsure = 1 - float(masses[:, focal_sets.singleton_positions].max(axis=1).mean())
-    missing = n_clusters - len(np.unique(labels_of(masses, focal_sets)))
-    outliers = float((masses[:, 0] >= OUTLIER_MASS).mean())
-    return unsure + missing / n_clusters + _OUTLIER_COST * max(outliers - _FEW_OUTLIERS, 0)
+    doubt = 1 - float(masses[:, focal_sets.singleton_positions].max(axis=1).mean())
+    n_missing = n_clusters - len(np.unique(labels_of(masses, focal_sets)))
+    outlier_share = float((masses[:, 0] >= OUTLIER_MASS).mean())
+    return doubt + n_missing / n_clusters + _OUTLIER_COST * max(outlier_share - _FREE_OUTLIERS, 0)

@@ -1,12 +1,13 @@
-r"""Block sweeps with fresh partners: no distance is stored, and memory grows with the samples only.
+r"""Stochastic solver of EVCLUS: block sweeps with new random partners, which store no distances.
 
-In sweep t a random block of samples meets random partners P; all rows of the block share one matrix,
+In sweep t, a random block of samples is compared with random partners P. The programs of all samples i of the
+block have the same matrix,
 
 .. math::
 
    \min_m\ \tfrac12m^T(Q+\tau_tI)m-\Big(\tfrac1pCM_P^T\delta_{iP}+\tau_tm_i\Big)^Tm,\qquad Q=\tfrac1pCM_P^TM_PC .
 
-The proximal weight :math:`\tau_t` is zero at first and then grows, so that the noise of the draws averages out.
+The proximal weight :math:`\tau_t` is 0 at first and then grows, so that the noise of the draws averages out.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,31 +19,35 @@ import numpy as np
 from evlearn.belief import FocalSets
 from evlearn.cluster.dissimilarities import distances_between
 from evlearn.cluster.pairwise.exact import start_masses
-from evlearn.cluster.pairwise.irqp import Swept
+from evlearn.cluster.pairwise.irqp import SweepResult
 from evlearn.cluster.pairwise.pair_graph import Transform
-from evlearn.cluster.pairwise.partners import MANY_OBJECTS_PARTNERS, ring_distances
+from evlearn.cluster.pairwise.partners import DEFAULT_PARTNERS, ring_distances
 from evlearn.cluster.pairwise.problem import Problem, Solution
 from evlearn.kernels.simplex_qp import solve_many
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.typing import FloatArray, IntArray
 
+#: Number of sweeps without a proximal weight.
 _FREE_SWEEPS = 10
+#: Number of sweeps in each average that the stopping criterion compares.
 _WINDOW = 5
-_BLOCKS_PER_LOOK = 10
-# Fresh draws never stop moving: the solver ends earlier, and at a change that stands out of the noise.
-MOST_SWEEPS = 50
-_LEAST_TOL = 1e-3
+#: Ratio of the number of blocks to the number of those that estimate the objective of the start.
+_BLOCKS_PER_ESTIMATE = 10
+#: Maximum number of sweeps, and minimum tolerance, because the noise of the draws never vanishes.
+MAX_SWEEPS, _MIN_TOL = 50, 1e-3
 
 
 def solve(problem: Problem) -> Solution:
-    """The masses that sweeps with fresh partners find."""
+    """Return the masses after sweeps with new random partners."""
     problem.refuse_constraints("stochastic")
     settings, data, random = problem.settings, problem.data, problem.random
-    if problem.in_two_steps:
-        raise ValueError("focal_sets='neighbor_pairs' needs solver 'exact' or 'landmark', got 'stochastic'.")
-    if settings.stopping != "last":
-        raise ValueError("stopping='average' needs solver 'exact' or 'landmark', got 'stochastic'.")
+    if problem.has_two_steps:
+        raise ValueError(
+            "focal_sets='neighbor_pairs' needs solver='exact' or 'landmark', got solver='stochastic'."
+        )
+    if settings._switches["stopping"] != "last":
+        raise ValueError("stopping='average' needs solver='exact' or 'landmark', got solver='stochastic'.")
     n_rings = min(20, 100_000 // len(data) + 1)
     rings = [ring_distances(data, problem.draw_ring(random, 100_000), settings.metric) for _ in range(n_rings)]
     scale = problem.scale_of(np.concatenate(rings))
@@ -52,10 +57,10 @@ def solve(problem: Problem) -> Solution:
         problem.focal_sets,
         scale.transform,
         settings.metric,
-        n_partners=problem.n_partners or min(MANY_OBJECTS_PARTNERS, len(data)),
+        n_partners=problem.n_partners or min(DEFAULT_PARTNERS, len(data)),
         block_size=min(256, max(1, len(data) // 4)),
-        tol=max(settings.tol, _LEAST_TOL),
-        max_iter=min(settings.max_iter, MOST_SWEEPS),
+        tol=max(settings.tol, _MIN_TOL),
+        max_iter=min(settings.max_iter, MAX_SWEEPS),
         random=random,
         report=problem.report,
     )
@@ -75,13 +80,13 @@ def descend_stochastic(
     max_iter: int,
     random: np.random.RandomState,
     report: Report | None = None,
-) -> Trace[Swept]:
-    """Sweep over random blocks until the average residual of a few sweeps stays the same."""
+) -> Trace[SweepResult]:
+    """Sweep over random blocks until the average objective of a few sweeps converges."""
     M: FloatArray = np.array(masses, dtype=np.float64)
     C = focal_sets.conflict_matrix
-    past: list[float] = []
+    history: list[float] = []
 
-    def meet(blocks: Iterable[tuple[IntArray, IntArray]], proximity: float | None) -> float:
+    def compare(blocks: Iterable[tuple[IntArray, IntArray]], proximity: float | None) -> float:
         squares = residuals = 0.0
         for rows, partners in blocks:
             if metric == "precomputed":
@@ -89,34 +94,34 @@ def descend_stochastic(
             else:
                 delta = transform(distances_between(X[rows], X[partners], metric))
             Y = M[partners] @ C
-            apart = M[rows] @ Y.T - delta
-            residuals += float(np.vdot(apart, apart))
+            differences = M[rows] @ Y.T - delta
+            residuals += float(np.vdot(differences, differences))
             squares += float(np.vdot(delta, delta))
             if proximity is not None:
                 _update_block(M, rows, Y, delta, proximity)
         return residuals / squares if squares > 0 else 0.0
 
     def step(M: FloatArray) -> tuple[FloatArray, float, bool]:
-        proximity = max(len(past) - _FREE_SWEEPS, 0) / 20
-        past.append(meet(_draw_blocks(len(M), block_size, n_partners, random), proximity))
-        return M, past[-1], _settled(past, tol)
+        proximity = max(len(history) - _FREE_SWEEPS, 0) / 20
+        history.append(compare(_draw_blocks(len(M), block_size, n_partners, random), proximity))
+        return M, history[-1], _has_converged(history, tol)
 
-    # From a stream of its own: what sweeps draw does not depend on it.
-    some = _draw_blocks(len(M), block_size, n_partners, np.random.RandomState(0))
-    start = meet(islice(some, max(1, len(M) // block_size // _BLOCKS_PER_LOOK)), None)
+    # A separate generator, so that the draws of the sweeps do not depend on this estimate.
+    blocks = _draw_blocks(len(M), block_size, n_partners, np.random.RandomState(0))
+    start = compare(islice(blocks, max(1, len(M) // block_size // _BLOCKS_PER_ESTIMATE)), None)
     end = descend(step, Trace(M, [start]), max_iter=max_iter, report=report)
-    return end.at(Swept(M, end.objective))
+    return end.with_state(SweepResult(M, end.objective))
 
 
 def _draw_blocks(
     n_samples: int, block_size: int, n_partners: int, random: np.random.RandomState
 ) -> Iterator[tuple[IntArray, IntArray]]:
-    """All samples in random blocks, and random partners of each block."""
+    """Yield random blocks of all samples, and random partners of each block."""
     order = random.permutation(n_samples)
     for block in row_blocks(n_samples, block_size):
         rows = order[block]
-        places = random.randint(max(n_samples - len(rows), 1), size=n_partners)
-        yield rows, order[places + len(rows) * (places >= block.start)]  # anyone outside the block
+        positions = random.randint(max(n_samples - len(rows), 1), size=n_partners)
+        yield rows, order[positions + len(rows) * (positions >= block.start)]  # samples outside the block
 
 
 def _update_block(M: FloatArray, rows: Any, Y: FloatArray, delta: FloatArray, proximity: float) -> None:
@@ -128,8 +133,9 @@ def _update_block(M: FloatArray, rows: Any, Y: FloatArray, delta: FloatArray, pr
     M[rows] = start
 
 
-def _settled(history: list[float], tol: float) -> bool:
+def _has_converged(history: list[float], tol: float) -> bool:
+    """Return True if the last sweeps did not lower the average objective of the sweeps before them."""
     if len(history) < _FREE_SWEEPS + 2 * _WINDOW:
         return False
-    now, before = np.mean(history[-_WINDOW:]), np.mean(history[-2 * _WINDOW : -_WINDOW])
-    return bool(abs(before - now) <= tol * before)
+    last, previous = np.mean(history[-_WINDOW:]), np.mean(history[-2 * _WINDOW : -_WINDOW])
+    return bool(abs(previous - last) <= tol * previous)

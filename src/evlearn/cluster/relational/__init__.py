@@ -1,1 +1,1 @@
-"""Clusters of samples of which only dissimilarities are known: weighted means and medoids."""
+"""Relational methods (RECM, ECMdd): clusters of dissimilarities, with weighted means or medoids."""

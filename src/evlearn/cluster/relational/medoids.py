@@ -1,12 +1,14 @@
-r"""Samples that stand for clusters: the prototypes of evidential c-medoids, and their descent.
+r"""Medoids: samples that are the prototypes of evidential c-medoids, and their optimization.
 
 With :math:`\tau` the dissimilarities, the distance of a sample to a set of clusters is a weighted sum of its
-dissimilarities to samples of the training set, :math:`d_{ij}=\sum_la_{jl}\tau_{il}`. Single medoids have one such
-sample for each set, and count those of its clusters too; weighted medoids have all samples. In median evidential
-c-means sets have no medoids, and their distances follow from those to the medoids of their clusters (`Between`).
+dissimilarities to samples of the training set, :math:`d_{ij}=\sum_la_{jl}\tau_{il}`. With single medoids, the sum
+contains one sample for each set and the medoids of its clusters; with weighted medoids, it contains all samples.
+In median evidential c-means, sets have no medoids, and their distances follow from those to the medoids of their
+clusters (`MedoidDissimilarities`).
 """
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,117 +16,168 @@ import numpy.typing as npt
 from evlearn.belief import FocalSets
 from evlearn.cluster.set_costs import masses_of_costs, total_cost
 from evlearn.utils.convergence import Step, Trace
+from evlearn.utils.specification import Specification
 from evlearn.utils.typing import FloatArray, IntArray
-from evlearn.utils.validation import check_shape
+from evlearn.utils.validation import check_choice, check_real, check_shape
 
+#: Number that is added to variances, which may be 0.
 _EPS = 1e-12
-_MOST_ROUNDS = 50
+#: Maximum number of iterations of crisp c-medoids.
+_MAX_ROUNDS = 50
+#: Increase of the sum of squares above which medoids have drifted.
 _DRIFT = 1.05
-# Of the exponent that is chosen: by how much the nearest cluster should outweigh the next, and the bounds. Nearer
-# to 1, a cloud without clusters would be sure of them.
-_TIMES_AS_MUCH = 20.0
-_SMALLEST_BETA, _LARGEST_BETA = 1.1, 2.0
+#: Weight of the nearest cluster relative to the second nearest, from which the exponent of the masses follows.
+_WEIGHT_RATIO = 20.0
+#: Bounds of this exponent. With smaller values, masses would suggest clusters in a cloud without clusters.
+_MIN_BETA, _MAX_BETA = 1.1, 2.0
+
+KINDS_OF_MEDOIDS = ("single", "weighted", "median")
+
+
+@dataclass
+class MedoidKind(Specification):
+    """Kind of medoids of `ECMdd`, with its parameters.
+
+    Parameters
+    ----------
+    name : {"single", "weighted", "median"}, default="single"
+        Kind; see the parameter `medoids` of `ECMdd`.
+    eta : float, default=1.0
+        For "single": weight of the distance from the medoid of a set to its clusters, relative to the differences
+        between these distances. For "median": larger values reduce the effect of different distances to the
+        clusters of a set; above 0. As in the papers, both compare squared distances with distances, so that masses
+        of sets depend on the unit of the dissimilarities: rescale these, or choose `eta` in their unit.
+    gamma : float, default=1.0
+        For "single": weight of the medoids of the clusters in the distance to a set, relative to the medoid of the
+        set. For "median": weight of the mean distance to the clusters of a set, relative to the differences; the
+        paper uses 0 to 1.
+    joint_weight_exponent : float, default=5.0
+        For "weighted": exponent of the smallest weight of a sample in the clusters of a set, in its weight in the
+        set.
+    weight_exponent : float, default=1.05
+        For "weighted": exponent of the weights, above 1; with smaller values, fewer samples have weight. The paper
+        uses 2, with which nearly all samples have weight in all clusters.
+
+    Examples
+    --------
+    >>> from evlearn.cluster import ECMdd, MedoidKind
+    >>> from evlearn.datasets import load_butterfly
+    >>> medoids = MedoidKind("median", gamma=0.3)
+    >>> model = ECMdd(2, medoids=medoids, random_state=0).fit(load_butterfly().data)
+    >>> model.labels_.shape
+    (12,)
+    """
+
+    name: Literal["single", "weighted", "median"] = "single"
+    eta: float = 1.0
+    gamma: float = 1.0
+    joint_weight_exponent: float = 5.0
+    weight_exponent: float = 1.05
+
+    def __post_init__(self) -> None:
+        check_choice("name", self.name, KINDS_OF_MEDOIDS)
+        check_real("eta", self.eta, 0, open_low=self.name == "median")
+        check_real("gamma", self.gamma, 0)
+        check_real("joint_weight_exponent", self.joint_weight_exponent, 0)
+        check_real("weight_exponent", self.weight_exponent, 1, open_low=True)
 
 
 @dataclass(frozen=True)
 class MedoidRule:
-    """How masses choose the samples that stand for clusters and sets of these.
+    """Rule that derives the medoids of clusters and of sets of clusters from masses.
 
     Attributes
     ----------
     focal_sets : FocalSets
-        The sets that may carry mass.
+        Sets that may carry mass.
     beta : float
-        The exponent of the masses.
-    eta, gamma : float
-        Of single medoids: the weight of the mean dissimilarity beside its variance when one is chosen for a set,
-        and the weight of the medoids of its clusters in the distance to it. For the median: as in `Between`.
-    xi, psi : float
-        Of weighted medoids: the exponents of the least weight in a set, and of weights in distances.
+        Exponent of the masses.
+    kind : MedoidKind
+        Kind of medoids, with its parameters.
     unit : float
-        What dissimilarities were divided by.
+        Divisor of the dissimilarities.
     """
 
     focal_sets: FocalSets
     beta: float
-    eta: float
-    gamma: float
-    xi: float
-    psi: float
+    kind: MedoidKind
     unit: float
 
     @property
     def table(self) -> FloatArray:
-        """The nonempty sets as rows of zeros and ones."""
+        """Nonempty sets as rows of zeros and ones."""
         return self.focal_sets.membership[1:].astype(np.float64)
 
-    def scores(self, masses: FloatArray, apart: FloatArray) -> FloatArray:
-        """How far every sample is from the samples of each cluster, as the masses tell."""
-        return np.asarray((masses[:, self.focal_sets.singleton_positions] ** self.beta).T @ apart)
+    def scores(self, masses: FloatArray, dissimilarities: FloatArray) -> FloatArray:
+        """Return the sums of dissimilarities of all samples to each cluster, weighted by powers of the masses."""
+        return np.asarray((masses[:, self.focal_sets.singleton_positions] ** self.beta).T @ dissimilarities)
 
-    def single(self, medoids: IntArray, apart: FloatArray) -> "Medoids":
-        """Single medoids: those of clusters as given, those of larger sets among all samples."""
+    def single(self, medoids: IntArray, dissimilarities: FloatArray) -> "Medoids":
+        """Return single medoids: those of clusters as given, and those of larger sets from all samples."""
         shares = self.table / self.table.sum(axis=1, keepdims=True)
-        near = apart[medoids]
-        means = shares @ near
+        to_medoids = dissimilarities[medoids]
+        means = shares @ to_medoids
         chosen = np.empty(len(shares), dtype=np.intp)
-        weights = np.zeros((len(shares), len(apart)))
+        weights = np.zeros((len(shares), len(dissimilarities)))
         for j, members in enumerate(self.table > 0):
             if members.sum() == 1:
                 chosen[j] = medoids[members][0]
                 weights[j, chosen[j]] = 1
                 continue
-            variance = np.square(near[members] - means[j]).mean(axis=0)
-            chosen[j] = np.argmin(self.unit * variance + self.eta * means[j])
-            np.add.at(weights[j], medoids[members], self.gamma / members.sum() / (1 + self.gamma))
-            weights[j, chosen[j]] += 1 / (1 + self.gamma)
+            variance = np.square(to_medoids[members] - means[j]).mean(axis=0)
+            chosen[j] = np.argmin(self.unit * variance + self.kind.eta * means[j])
+            np.add.at(weights[j], medoids[members], self.kind.gamma / members.sum() / (1 + self.kind.gamma))
+            weights[j, chosen[j]] += 1 / (1 + self.kind.gamma)
         return Medoids.of(chosen, weights)
 
-    def median(self, medoids: IntArray, apart: FloatArray) -> "Medoids":
-        """Medoids of clusters alone; larger sets have those of their clusters, and are named by the first."""
-        weights = np.zeros((len(self.table), len(apart)))
+    def median(self, medoids: IntArray, dissimilarities: FloatArray) -> "Medoids":
+        """Return medoids of clusters; larger sets have those of their clusters, and the first represents them."""
+        weights = np.zeros((len(self.table), len(dissimilarities)))
         for j, members in enumerate(self.table > 0):
             np.add.at(weights[j], medoids[members], 1 / members.sum())
         return Medoids.of(medoids[self.table.argmax(axis=1)], weights)
 
-    def at(self, model: "MedoidModel", kind: str, medoids: IntArray, apart: FloatArray) -> "MedoidModel":
-        """A model at the medoids of clusters."""
+    def at(self, model: "MedoidModel", kind: str, medoids: IntArray, dissimilarities: FloatArray) -> "MedoidModel":
+        """Return a model with given medoids of clusters."""
         if kind == "median":
-            between = Between(apart[np.ix_(medoids, medoids)], self.eta, self.gamma)
-            return replace(model, medoids=self.median(medoids, apart), between=between)
-        return replace(model, medoids=self.single(medoids, apart))
+            distances = MedoidDissimilarities(
+                dissimilarities[np.ix_(medoids, medoids)], self.kind.eta, self.kind.gamma
+            )
+            return replace(model, medoids=self.median(medoids, dissimilarities), medoid_dissimilarities=distances)
+        return replace(model, medoids=self.single(medoids, dissimilarities))
 
     def weighted(self, scores: FloatArray) -> "Medoids":
-        """Weighted medoids: samples count the more, the nearer they are to those of a cluster."""
-        of_clusters = masses_of_costs(scores, self.psi)
+        """Return weighted medoids: samples near the samples of a cluster have large weights in it."""
+        cluster_weights = masses_of_costs(scores, self.kind.weight_exponent)
         weights = np.empty((len(self.table), scores.shape[1]))
         for j, members in enumerate(self.table > 0):
-            some = of_clusters[members]
-            if len(some) == 1:
-                weights[j] = some[0]
+            member_weights = cluster_weights[members]
+            if len(member_weights) == 1:
+                weights[j] = member_weights[0]
                 continue
-            with np.errstate(divide="ignore"):  # a sample that counts nothing in one cluster counts nothing here
-                least = self.xi * np.log(some.min(axis=0)) if self.xi else 0.0
-                logs = least - np.log(some.var(axis=0) + _EPS)
-            powers = np.exp(logs - logs.max()) if np.isfinite(logs.max()) else some.mean(axis=0)
+            with np.errstate(divide="ignore"):  # a sample without weight in a cluster has none in the set
+                exponent = self.kind.joint_weight_exponent
+                joint = exponent * np.log(member_weights.min(axis=0)) if exponent else 0.0
+                logs = joint - np.log(member_weights.var(axis=0) + _EPS)
+            powers = np.exp(logs - logs.max()) if np.isfinite(logs.max()) else member_weights.mean(axis=0)
             weights[j] = powers / powers.sum()
-        return Medoids.of(weights.argmax(axis=1), weights**self.psi, weights)
+        return Medoids.of(weights.argmax(axis=1), weights**self.kind.weight_exponent, weights)
 
 
 @dataclass(frozen=True)
 class Medoids:
-    """Samples that stand for the nonempty sets.
+    """Samples that represent the nonempty sets.
 
     Attributes
     ----------
     chosen : ndarray of int of shape (n_focal_sets - 1,)
-        The sample that stands for each set, or that counts most.
-    samples : ndarray of int of shape (n_used,)
-        All samples that count in any distance.
+        Sample that represents each set, or has the largest weight.
+    objects : ndarray of int of shape (n_used,)
+        All samples with a factor in some distance.
     factors : ndarray of shape (n_focal_sets - 1, n_used)
-        How much their dissimilarities count in the distance to each set.
+        Factors of their dissimilarities in the distance to each set.
     weights : ndarray of shape (n_focal_sets - 1, n) or None
-        The weights of weighted medoids, each row of which sums to one.
+        Weights of weighted medoids; each row has sum 1.
     """
 
     chosen: IntArray
@@ -138,14 +191,14 @@ class Medoids:
 
     @classmethod
     def of(cls, chosen: npt.NDArray[np.intp], factors: FloatArray, weights: FloatArray | None = None) -> "Medoids":
-        """Medoids with the samples that count."""
+        """Return medoids with the samples that have factors."""
         objects = np.flatnonzero(factors.any(axis=0))
         return cls(chosen, objects, np.ascontiguousarray(factors[:, objects]), weights)
 
 
 @dataclass(frozen=True)
-class Between:
-    r"""Distances to sets of clusters in median evidential c-means, from those to the medoids of clusters.
+class MedoidDissimilarities:
+    r"""Distances to sets of clusters in median evidential c-means, as functions of those to the medoids.
 
     .. math::
 
@@ -154,54 +207,54 @@ class Between:
 
     Attributes
     ----------
-    apart : ndarray of shape (n_clusters, n_clusters)
-        The dissimilarities of the medoids to each other.
+    dissimilarities : ndarray of shape (n_clusters, n_clusters)
+        Dissimilarities between the medoids.
     eta : float
-        The larger, the less it counts that a sample is nearer to some clusters of a set than to others.
+        Divisor of the differences between the distances to the clusters of a set.
     gamma : float
-        The weight of the mean of squares.
+        Weight of the mean of squares.
     """
 
-    apart: FloatArray
+    dissimilarities: FloatArray
     eta: float
     gamma: float
 
-    def squares(self, near: FloatArray, table: FloatArray, unit: float) -> FloatArray:
-        """Squared distances to sets, the rows of a table, from those to medoids, all divided by the unit."""
-        squares = np.empty((len(near), len(table)))
+    def squares(self, to_medoids: FloatArray, table: FloatArray, unit: float) -> FloatArray:
+        """Return squared distances to sets, the rows of a table, from distances to medoids, in the same unit."""
+        squares = np.empty((len(to_medoids), len(table)))
         for j, members in enumerate(table > 0):
-            some = near[:, members]
-            if some.shape[1] == 1:
-                squares[:, j] = some[:, 0] ** 2
+            distances = to_medoids[:, members]
+            if distances.shape[1] == 1:
+                squares[:, j] = distances[:, 0] ** 2
                 continue
-            unlike = np.abs(some[:, :, None] - some[:, None, :]).sum(axis=(1, 2))
-            whole = float(self.eta * self.apart[np.ix_(members, members)].sum())
-            ratio = unlike / whole if whole > 0 else 0.0  # of medoids that coincide
-            squares[:, j] = self.gamma * (some**2).mean(axis=1) + ratio * some.min(axis=1) / unit
+            differences = np.abs(distances[:, :, None] - distances[:, None, :]).sum(axis=(1, 2))
+            total = float(self.eta * self.dissimilarities[np.ix_(members, members)].sum())
+            ratio = differences / total if total > 0 else 0.0  # the total is 0 if medoids coincide
+            squares[:, j] = self.gamma * (distances**2).mean(axis=1) + ratio * distances.min(axis=1) / unit
             squares[:, j] /= 1 + self.gamma
         return squares
 
 
 @dataclass(frozen=True)
 class MedoidModel:
-    """Medoids that give masses to samples.
+    """Model that assigns masses to samples by their dissimilarities to medoids.
 
     Attributes
     ----------
     focal_sets : FocalSets
-        The sets that may carry mass.
+        Sets that may carry mass.
     medoids : Medoids
-        What stands for them.
+        Medoids of the nonempty sets.
     factors : ndarray of shape (n_focal_sets - 1,)
-        The factor of the distance to each set.
+        Factor of the distance to each set.
     empty : float
-        The cost of the empty set, in the unit of dissimilarities.
+        Cost of the empty set, in the unit of dissimilarities.
     beta : float
-        The exponent of the masses.
+        Exponent of the masses.
     unit : float
-        What dissimilarities are divided by.
-    between : Between or None, default=None
-        Of median evidential c-means: distances to sets.
+        Divisor of the dissimilarities.
+    medoid_dissimilarities : MedoidDissimilarities or None, default=None
+        Distances to sets in median evidential c-means.
     """
 
     focal_sets: FocalSets
@@ -210,32 +263,36 @@ class MedoidModel:
     empty: float
     beta: float
     unit: float
-    between: Between | None = None
+    medoid_dissimilarities: MedoidDissimilarities | None = None
 
     def __post_init__(self) -> None:
         check_shape("factors", self.factors, (len(self.focal_sets) - 1,))
         check_shape("medoids", self.medoids.chosen, (len(self.focal_sets) - 1,))
-        if self.between is not None:
-            check_shape("between", self.between.apart, (self.focal_sets.frame_size,) * 2)
+        if self.medoid_dissimilarities is not None:
+            check_shape(
+                "medoid_dissimilarities",
+                self.medoid_dissimilarities.dissimilarities,
+                (self.focal_sets.frame_size,) * 2,
+            )
 
-    def costs(self, apart: FloatArray) -> FloatArray:
-        """The cost of every set at samples."""
-        if self.between is None:
-            costs = apart @ (self.medoids.factors * self.factors[:, None]).T
+    def costs(self, dissimilarities: FloatArray) -> FloatArray:
+        """Return the costs of all sets for samples."""
+        if self.medoid_dissimilarities is None:
+            costs = dissimilarities @ (self.medoids.factors * self.factors[:, None]).T
         else:
-            near = apart @ self.medoids.factors[self.focal_sets.singleton_positions - 1].T
+            to_medoids = dissimilarities @ self.medoids.factors[self.focal_sets.singleton_positions - 1].T
             table = self.focal_sets.membership[1:].astype(np.float64)
-            costs = self.between.squares(near, table, self.unit) * self.factors
+            costs = self.medoid_dissimilarities.squares(to_medoids, table, self.unit) * self.factors
         return np.hstack([np.full((len(costs), 1), self.empty), costs])
 
-    def assign(self, apart: FloatArray) -> FloatArray:
-        """The masses of samples, new or old."""
-        return masses_of_costs(self.costs(apart / self.unit), self.beta)
+    def assign(self, dissimilarities: FloatArray) -> FloatArray:
+        """Return the masses of new or training samples."""
+        return masses_of_costs(self.costs(dissimilarities / self.unit), self.beta)
 
 
 @dataclass(frozen=True)
 class MedoidState:
-    """Medoids, their masses and objective, and the best of those found so far: the objective may go up."""
+    """Medoids, their masses and objective, and the best state so far, because the objective may increase."""
 
     model: MedoidModel
     masses: FloatArray
@@ -243,105 +300,113 @@ class MedoidState:
     best: "MedoidState | None" = None
 
     @classmethod
-    def at(cls, model: MedoidModel, apart: FloatArray) -> "MedoidState":
-        """The state at some medoids; dissimilarities are in the unit of the model."""
-        costs = model.costs(apart[:, model.medoids.objects])
+    def at(cls, model: MedoidModel, dissimilarities: FloatArray) -> "MedoidState":
+        """Return the state of a model, for dissimilarities in the unit of the model."""
+        costs = model.costs(dissimilarities[:, model.medoids.objects])
         masses = masses_of_costs(costs, model.beta)
         return cls(model, masses, total_cost(masses**model.beta, costs))
 
 
-def medoid_step(apart: FloatArray, rule: MedoidRule, *, kind: str, tol: float) -> Step[MedoidState]:
-    """New medoids for the masses, and new masses; it settles with the objective, or when single medoids stay."""
-    weighted, compared = kind == "weighted", apart**2 if kind == "median" else apart
+def medoid_step(dissimilarities: FloatArray, rule: MedoidRule, *, kind: str, tol: float) -> Step[MedoidState]:
+    """Return the step that updates medoids, then masses.
+
+    It converges if the objective does not change, or if the medoids do not change and are not weighted.
+    """
+    is_weighted, terms = kind == "weighted", dissimilarities**2 if kind == "median" else dissimilarities
 
     def step(state: MedoidState) -> tuple[MedoidState, float, bool]:
-        scores = rule.scores(state.masses, compared)
-        if weighted:
+        scores = rule.scores(state.masses, terms)
+        if is_weighted:
             model = replace(state.model, medoids=rule.weighted(scores))
         else:
-            model = rule.at(state.model, kind, scores.argmin(axis=1), apart)
-        found, best = MedoidState.at(model, apart), state.best
-        if best is None:  # the start is none of the results, and says nothing about changes
-            return replace(found, best=found), found.objective, False
-        same = not weighted and np.array_equal(model.medoids.chosen, state.model.medoids.chosen)
-        settled = abs(state.objective - found.objective) <= tol * abs(state.objective)
-        if found.objective <= best.objective:
-            best = found
-        return replace(found, best=best), found.objective, bool(same or settled)
+            model = rule.at(state.model, kind, scores.argmin(axis=1), dissimilarities)
+        successor, best = MedoidState.at(model, dissimilarities), state.best
+        if best is None:  # the start is not a result, and its objective is not comparable
+            return replace(successor, best=successor), successor.objective, False
+        is_unchanged = not is_weighted and np.array_equal(model.medoids.chosen, state.model.medoids.chosen)
+        has_converged = abs(state.objective - successor.objective) <= tol * abs(state.objective)
+        if successor.objective <= best.objective:
+            best = successor
+        return replace(successor, best=best), successor.objective, bool(is_unchanged or has_converged)
 
     return step
 
 
 def best_medoids(trace: Trace[MedoidState]) -> MedoidState:
-    """The best state that a search has come through."""
+    """Return the best state of a descent."""
     return trace.state.best or trace.state
 
 
-def spread_medoids(apart: FloatArray, n_clusters: int) -> IntArray:
-    """Samples far apart: first the one nearest to all, then always the one farthest from those chosen."""
-    chosen = [int(apart.sum(axis=1).argmin())]
+def spread_medoids(dissimilarities: FloatArray, n_clusters: int) -> IntArray:
+    """Return distant samples: the most central sample, then always the sample farthest from the previous ones."""
+    chosen = [int(dissimilarities.sum(axis=1).argmin())]
     for _ in range(1, n_clusters):
-        nearest = apart[chosen].min(axis=0)
+        nearest = dissimilarities[chosen].min(axis=0)
         nearest[chosen] = -1
         chosen.append(int(nearest.argmax()))
     return np.array(chosen)
 
 
-def hard_medoids(apart: FloatArray, n_clusters: int, random: np.random.RandomState, *, n_init: int) -> IntArray:
-    """Medoids of crisp clusters: the best of several starts, one of samples far apart and others drawn so."""
-    starts = [spread_medoids(apart, n_clusters)]
-    starts += [_drawn_medoids(apart, n_clusters, random) for _ in range(1, n_init)]
-    ends = [settle_medoids(apart, start) for start in starts]
-    return min(ends, key=lambda medoids: float(apart[medoids].min(axis=0).sum()))
+def hard_medoids(
+    dissimilarities: FloatArray, n_clusters: int, random: np.random.RandomState, *, n_init: int
+) -> IntArray:
+    """Return the best medoids of crisp clusters from several starts: distant samples, and random draws of such."""
+    starts = [spread_medoids(dissimilarities, n_clusters)]
+    starts += [_draw_medoids(dissimilarities, n_clusters, random) for _ in range(1, n_init)]
+    ends = [settle_medoids(dissimilarities, start) for start in starts]
+    return min(ends, key=lambda medoids: float(dissimilarities[medoids].min(axis=0).sum()))
 
 
-def settle_medoids(apart: FloatArray, medoids: IntArray) -> IntArray:
-    """Crisp clusters around medoids, and the medoids of these, in turn until nothing changes."""
-    for _ in range(_MOST_ROUNDS):
-        labels = apart[medoids].argmin(axis=0)
-        labels[medoids] = np.arange(len(medoids))  # also where medoids coincide
-        found = medoids_of(apart, labels)
-        if np.array_equal(found, medoids):
+def settle_medoids(dissimilarities: FloatArray, medoids: IntArray) -> IntArray:
+    """Alternate between crisp clusters around medoids and medoids of these clusters, until convergence."""
+    for _ in range(_MAX_ROUNDS):
+        labels = dissimilarities[medoids].argmin(axis=0)
+        labels[medoids] = np.arange(len(medoids))  # also if medoids coincide
+        updates = medoids_of(dissimilarities, labels)
+        if np.array_equal(updates, medoids):
             break
-        medoids = found
+        medoids = updates
     return medoids
 
 
-def medoids_of(apart: FloatArray, labels: IntArray) -> IntArray:
-    """Return the medoid of each crisp cluster: the sample with the least sum of dissimilarities to the others."""
-    members = [np.flatnonzero(labels == k) for k in range(labels.max() + 1)]
-    return np.array([some[apart[np.ix_(some, some)].sum(axis=0).argmin()] for some in members])
+def medoids_of(dissimilarities: FloatArray, labels: IntArray) -> IntArray:
+    """Return the medoid of each crisp cluster: the member with the smallest sum of dissimilarities to others."""
+    clusters = [np.flatnonzero(labels == k) for k in range(labels.max() + 1)]
+    return np.array(
+        [members[dissimilarities[np.ix_(members, members)].sum(axis=0).argmin()] for members in clusters]
+    )
 
 
-def has_drifted(apart: FloatArray, first: IntArray, last: IntArray) -> bool:
+def has_drifted(dissimilarities: FloatArray, first: IntArray, last: IntArray) -> bool:
     """Return True if the sum of squared dissimilarities to the nearest medoid is much larger than at the start."""
-    before, after = (float(np.square(apart[:, medoids].min(axis=1)).sum()) for medoids in (first, last))
+    before, after = (float(np.square(dissimilarities[:, medoids].min(axis=1)).sum()) for medoids in (first, last))
     return after > _DRIFT * before
 
 
-def exponent_of(apart: FloatArray, medoids: IntArray) -> float:
-    """The exponent of masses with which half of the samples count their cluster twenty times as much as the next.
+def exponent_of(dissimilarities: FloatArray, medoids: IntArray) -> float:
+    """Return the exponent of the masses.
 
-    Masses fall as a power of dissimilarities. In many dimensions all of these are alike, and only a high power
-    tells them apart.
+    In half of the samples, the nearest cluster has at least 20 times the weight of the second nearest. Masses
+    decrease as a power of dissimilarities. In many dimensions dissimilarities are similar, and only a high power
+    separates them.
     """
     if len(medoids) < 2:
-        return _LARGEST_BETA
-    nearest = np.partition(apart[medoids], 1, axis=0)[:2]
-    inside = nearest[:, nearest[0] > 0]
-    if not inside.size:
-        return _LARGEST_BETA
-    ratio = float(np.median(inside[1] / inside[0]))
-    return float(np.clip(1 + np.log(ratio) / np.log(_TIMES_AS_MUCH), _SMALLEST_BETA, _LARGEST_BETA))
+        return _MAX_BETA
+    nearest = np.partition(dissimilarities[medoids], 1, axis=0)[:2]
+    positive = nearest[:, nearest[0] > 0]
+    if not positive.size:
+        return _MAX_BETA
+    ratio = float(np.median(positive[1] / positive[0]))
+    return float(np.clip(1 + np.log(ratio) / np.log(_WEIGHT_RATIO), _MIN_BETA, _MAX_BETA))
 
 
-def _drawn_medoids(apart: FloatArray, n_clusters: int, random: np.random.RandomState) -> IntArray:
-    chosen = [int(random.randint(len(apart)))]
+def _draw_medoids(dissimilarities: FloatArray, n_clusters: int, random: np.random.RandomState) -> IntArray:
+    chosen = [int(random.randint(len(dissimilarities)))]
     for _ in range(1, n_clusters):
-        weights = np.square(apart[chosen].min(axis=0))
+        weights = np.square(dissimilarities[chosen].min(axis=0))
         weights[chosen] = 0
-        if not weights.any():  # all others coincide with those chosen
-            weights = np.ones(len(apart))
+        if not weights.any():  # all other samples coincide with the chosen ones
+            weights = np.ones(len(dissimilarities))
             weights[chosen] = 0
-        chosen.append(int(random.choice(len(apart), p=weights / weights.sum())))
+        chosen.append(int(random.choice(len(dissimilarities), p=weights / weights.sum())))
     return np.array(chosen)

@@ -1,4 +1,4 @@
-"""RECM: evidential c-means of dissimilarities."""
+"""RECM: evidential c-means for dissimilarities."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,16 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from evlearn import belief
 from evlearn.belief import FocalSets
-from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
-from evlearn.cluster.centroids.scales import Chosen, Scales, is_one_cloud
+from evlearn.cluster.centroids.scales import ResolvedParameters, Scales, is_one_cloud
 from evlearn.cluster.collapse import warn_if_collapsed, warn_of_one_cloud
 from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
 from evlearn.cluster.focal_families import (
+    SelectedSetsLike,
     choose_focal_sets,
-    in_two_steps,
+    has_two_steps,
+    n_pair_neighbors,
     neighbor_pairs,
     random_masses,
 )
@@ -35,7 +36,7 @@ from evlearn.cluster.set_costs import SetCosts
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.convergence import Trace, best_of, descend, publish_trace, warn_caller, whole_or_nothing
+from evlearn.utils.convergence import Trace, atomic_fit, best_of, descend, publish_trace, warn_caller
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Steps
 from evlearn.utils.reading import Numbers, read_numbers
@@ -44,115 +45,113 @@ from evlearn.utils.validation import (
     check_choice,
     check_flag,
     check_integer,
+    check_no_extreme_rows,
     check_range,
     check_real,
-    refuse_remote,
 )
 
-_NEAR_AND_FAR = 0.95
-# Of so many samples points are made, and so many solutions of k-means are starts.
-_ROWS, _MOST_STARTS = 1000, 3
-_BLOCK_NUMBERS = 1 << 22  # of dissimilarities of new samples that are in memory at a time
+#: Quantile of the dissimilarities that bounds the distance to the empty set.
+_DELTA_QUANTILE = 0.95
+#: Maximum number of samples for k-means, and maximum number of its solutions that are starts.
+_MAX_SAMPLES, _MAX_STARTS = 1000, 3
+#: Maximum number of dissimilarities of new samples in memory.
+_BLOCK_SIZE = 1 << 22
 
 
 class RECM(EvidentialClusterer):
-    r"""Relational evidential c-means: prototypes for samples of which only dissimilarities are known.
+    r"""Relational evidential c-means: prototypes that are computed from dissimilarities.
 
     RECM is evidential c-means without coordinates. Each cluster has a prototype, a weighted mean of samples, and
-    each set of clusters has the barycentre of their prototypes; distances to both follow from the dissimilarities
-    alone. The nearer a sample is to a barycentre, the more mass it gives to that set; a sample far from all gives
-    mass to the empty set. It is fast, exact for Euclidean distances, and accepts other dissimilarities too.
+    each set of clusters has the barycenter of their prototypes. Distances to both follow from the dissimilarities.
+    The closer a sample is to a barycenter, the more mass it gives to that set. A sample far from all barycenters
+    gives mass to the empty set. The method is fast, exact for Euclidean distances, and accepts other
+    dissimilarities too.
 
-    Data in which a few samples are a million times farther away than the others are refused: beside them, the
-    others could not be told apart.
+    Data with a few samples a million times farther away than the others raise an error, because the differences
+    between the others would be lost.
 
-    Missing values (NaN) of features become doubt: the masses of a sample with gaps are those that it would have on
-    average, and what remains open is mass on the set of all clusters. Dissimilarities must all be known.
+    Missing values (NaN) of features increase doubt: the masses of a sample with missing values are averages over
+    its completions, with additional mass on the set of all clusters. Dissimilarities must not be missing.
 
     Parameters
     ----------
     n_clusters : int, default=3
-        The number of clusters.
-    focal_sets : {"auto", "full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="auto"
-        The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
-        clusters that are the nearest two of some sample, at most two pairs for each cluster; "full": all sets;
-        "pairs": single clusters, and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then
-        again with the pairs of clusters that turn out to be neighbours.
-    include_omega : bool, default=True
-        Whether the set of all clusters belongs to "auto", "simple", "pairs" and "neighbor_pairs".
-    n_pair_neighbors : int, default=1
-        For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
+        Number of clusters.
+    focal_sets : str, FocalFamily, FocalSets or list of sets, default="auto"
+        Sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of clusters
+        that are the nearest 2 of some sample, at most 2 pairs for each cluster; "full": all sets; "pairs": single
+        clusters and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then a second one with
+        the pairs of neighboring clusters.
     alpha : float or "auto", default="auto"
-        How much large sets are discouraged, from 0 to 100: the squared distance to a set of k clusters counts
-        ``k**alpha`` times. "auto" lets a pair win near the middle of the two closest clusters; the paper uses 1.
+        Penalty on large sets, from 0 to 100: the squared distance to a set of k clusters is multiplied by
+        ``k**alpha``. With "auto", a pair wins near the middle of the 2 closest clusters; the paper uses 1.
     beta : float or "auto", default="auto"
-        The exponent of the masses, above 1: nearer to 1, samples are more decided. "auto" chooses it by the width
-        of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; R's
-        package uses 1.5.
+        Exponent of the masses, above 1; with smaller values, fewer samples are torn. "auto" derives it from the
+        widths and distances of clusters, so that masses decrease as fast as they would for Gaussian clusters; the
+        R package uses 1.5.
     delta : float or "auto", default="auto"
-        The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
-        uses the dissimilarity that 95 of 100 pairs of samples do not exceed, and at most 1.25 times the distance
-        at which samples are far from a cluster compared with its width, about 6 standard deviations in the plane.
-        Samples beyond that distance from all clusters do not count in the selection of parameters and starts.
+        Distance to the empty set: samples farther than this from all clusters are outliers. "auto" uses the 95 %
+        quantile of the dissimilarities, and at most 1.25 times the distance at which samples are far from a
+        cluster compared with its width, about 6 standard deviations in the plane. Samples beyond that distance
+        from all clusters do not affect the selection of parameters and starts.
     metric : str or callable, default="euclidean"
         "precomputed" for a square matrix of dissimilarities, or any metric of
         `sklearn.metrics.pairwise_distances`.
     squared_input : bool, default=False
-        For "precomputed": whether the matrix holds squared dissimilarities. Cosine, Jaccard, Hamming and Manhattan
-        dissimilarities are best taken as squares, because their roots are Euclidean distances.
+        Whether a precomputed matrix contains squared dissimilarities. Use it for cosine, Jaccard, Hamming and
+        Manhattan dissimilarities, because their square roots are Euclidean distances.
     nonmetric : {"clip", "shift"}, default="clip"
-        What to do with dissimilarities that are no Euclidean distances. "clip": squared distances to prototypes
-        that come out negative count as almost nothing, with a warning. "shift": the least number that makes the
-        dissimilarities Euclidean is added to the squares of all that are not zero.
+        Treatment of dissimilarities that are not Euclidean distances. "clip": negative squared distances to
+        prototypes are replaced by a value close to 0, with a warning. "shift": the smallest number that makes the
+        dissimilarities Euclidean is added to all nonzero squares.
     init : {"kmeans", "k-means++", "random"} or array-like of shape (n_samples, n_focal_sets), default="kmeans"
-        Where to start: from the solution of k-means, from samples far apart as k-means++ draws them, from random
-        masses, or from given masses.
+        Initialization: the solution of k-means, samples selected by k-means++, random masses, or given masses.
     n_init : int, default=10
-        How many times to start; the best result is kept. With "kmeans", k-means has that many starts.
-        Given masses are one start.
+        Number of starts; the best result is kept. With "kmeans", number of runs of k-means. Given masses are a
+        single start.
     max_iter : int, default=1000
-        The largest number of iterations.
+        Maximum number of iterations.
     tol : float, default=1e-5
-        An iteration that changes no mass by more than this is the last.
+        Change of all masses in an iteration up to which the fit has converged.
     random_state : int, RandomState instance or None, default=None
-        The seed, for results that can be repeated.
+        Seed, for reproducible results.
     n_jobs : int or None, default=None
-        Threads for starts. The result does not depend on it.
+        Number of threads for starts. The result does not depend on it.
     verbose : int, default=0
-        Whether to report progress, iteration by iteration.
+        Whether to report the progress of each iteration.
 
     Attributes
     ----------
     credal_partition_ : CredalPartition
-        The result.
+        Credal partition.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each sample.
+        Most plausible cluster of each sample.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
-        The masses, read-only.
+        Masses, read-only.
     focal_sets_ : FocalSets
-        What the columns of the masses stand for.
+        Sets of the columns of the masses.
     prototype_weights_ : ndarray of shape (n_clusters, n_samples)
-        How much each sample counts in the prototype of each cluster; each row sums to one.
+        Weights of the samples in the prototype of each cluster, with sum 1.
     delta_ : float
-        The distance to the empty set.
+        Distance to the empty set.
     alpha_ : float
         The `alpha` that was used.
     beta_ : float
         The `beta` that was used.
     shift_ : float
-        What was added to squared dissimilarities; 0 unless `nonmetric` is "shift".
+        Number that was added to squared dissimilarities; 0 unless `nonmetric` is "shift".
     objective_ : float
-        The objective at the prototypes and masses.
+        Objective at the prototypes and masses.
     objective_history_ : ndarray of shape (n_iterations + 1,)
-        The objective before the first iteration, and after each.
+        Objective before the first and after each iteration.
     n_iter_ : int
-        The number of iterations.
+        Number of iterations.
     converged_ : bool
-        Whether the last iteration changed the masses by no more than `tol`.
+        Whether the last iteration changed all masses by at most `tol`.
     n_features_in_ : int
-        The number of features, or of samples if `metric` is "precomputed".
+        Number of features, or of samples if `metric` is "precomputed".
     feature_names_in_ : ndarray of str
-        The names of the features, where X has any.
+        Names of the features, if X has any.
 
     See Also
     --------
@@ -182,9 +181,7 @@ class RECM(EvidentialClusterer):
         self,
         n_clusters: int = 3,
         *,
-        focal_sets: Literal["auto", "full", "pairs", "simple", "neighbor_pairs"] | FocalSetsLike = "auto",
-        include_omega: bool = True,
-        n_pair_neighbors: int = 1,
+        focal_sets: SelectedSetsLike = "auto",
         alpha: float | Literal["auto"] = "auto",
         beta: float | Literal["auto"] = "auto",
         delta: float | Literal["auto"] = "auto",
@@ -201,8 +198,6 @@ class RECM(EvidentialClusterer):
     ) -> None:
         self.n_clusters = n_clusters
         self.focal_sets = focal_sets
-        self.include_omega = include_omega
-        self.n_pair_neighbors = n_pair_neighbors
         self.alpha = alpha
         self.beta = beta
         self.delta = delta
@@ -217,95 +212,95 @@ class RECM(EvidentialClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @whole_or_nothing
+    @atomic_fit
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Find the prototypes, and the mass functions of the samples.
+        """Find the prototypes and the mass functions of the samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
             Features, or dissimilarities if `metric` is "precomputed".
         y : None, default=None
-            Not used; present for scikit-learn's conventions.
+            Not used; present for API consistency.
 
         Returns
         -------
-        RECM
-            The fitted estimator.
+        Self
+            Fitted estimator.
         """
         self._check_parameters()
-        numbers = self._read(X, reset=True)
-        data = self._filled(numbers, self.n_clusters)
-        # All squares are sums in one unit, in which nothing would be left of the others.
-        refuse_remote("X", data)
+        numbers = self._read_data(X, reset=True)
+        data = self._fill_missing(numbers, self.n_clusters)
+        # All squares are in the same unit, in which extreme rows would make the squares of other rows vanish.
+        check_no_extreme_rows("X", data)
         self._check_evidence(len(data), self.n_clusters)
         random = check_random_state(self.random_state)
         unit, squares = self._square(data)
-        # Isolated rows would decide scales and starts; they get masses at the end like all others.
+        # Isolated samples would determine scales and starts; they get masses at the end like all others.
         crisp = crisp_clusters(np.sqrt(squares), int(self.n_clusters), "precomputed")
         ordinary = crisp.ordinary
         if isinstance(self.delta, str):
-            among = squares[np.ix_(ordinary, ordinary)]
-            delta = min(self._typical_distance(among), BEYOND_REACH * crisp.reach)
+            distance = self._typical_distance(squares[np.ix_(ordinary, ordinary)])
+            delta = min(distance, BEYOND_REACH * crisp.reach)
         else:
             delta = float(self.delta) * unit.scale
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_init)
         with one_blas_thread():
-            first, chosen = self._begin(squares, np.flatnonzero(ordinary), delta, random)
-        trace = self._run(squares, unit, first, chosen, seeds)
+            kmeans_starts, parameters = self._select_starts(squares, np.flatnonzero(ordinary), delta, random)
+        trace = self._run(squares, unit, kmeans_starts, parameters, seeds)
         state = trace.state
-        self._warn(state, chosen)
+        self._warn(state, parameters)
         self._unit, self._model = unit, state.model
         self._training = None if self._precomputed else np.array(data)
         partition = CredalPartition(state.masses, state.model.costs.focal_sets, validate=False)
-        self._publish(self._doubted(numbers, partition, self._assign))
+        self._publish(self._add_doubt(numbers, partition, self._assign))
         if not self._precomputed:
             self._learn_gaps(data, self.n_clusters)
         self._name_samples(X)
         self.prototype_weights_ = state.model.weights
         self.delta_ = unit.distance(delta * delta) if isinstance(self.delta, str) else float(self.delta)
-        self.alpha_, self.beta_ = chosen.alpha, chosen.beta
+        self.alpha_, self.beta_ = parameters.alpha, parameters.beta
         self.shift_ = unit.total(unit.shift)
-        trace = replace(trace, history=[unit.total(one) for one in trace.history])
+        trace = replace(trace, history=[unit.total(value) for value in trace.history])
         publish_trace(self, trace, "the masses", max_iter=self.max_iter)
         return self
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
-        """The mass functions of samples, new or old; for those of the training set the same as `masses_`.
+        """Compute the mass functions of new or training samples.
+
+        The masses of training samples are equal to `masses_`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_training_samples)
             Features, or dissimilarities to the samples of the training set if `metric` is "precomputed"; squared
-            ones if `squared_input`.
+            dissimilarities if `squared_input` is True.
 
         Returns
         -------
         CredalPartition
-            A mass function for each sample.
+            Mass function of each sample.
         """
         check_is_fitted(self)
-        numbers = self._read(X, reset=False)
-        found = partition_with_gaps(numbers, self._assign, self.focal_sets_, self._known_gaps)
-        return with_names_of(X, self._supported(found))
+        numbers = self._read_data(X, reset=False)
+        partition = partition_with_gaps(numbers, self._assign, self.focal_sets_, self._known_gaps)
+        return with_names_of(X, self._finalize_partition(partition))
 
     def _assign(self, rows: FloatArray) -> FloatArray:
-        """The masses of complete rows."""
+        """Return the masses of complete rows."""
         masses = np.empty((len(rows), len(self._model.focal_sets)))
-        for block in row_blocks(len(rows), max(1, _BLOCK_NUMBERS // self._model.weights.shape[1])):
-            apart = rows[block]
+        for block in row_blocks(len(rows), max(1, _BLOCK_SIZE // self._model.weights.shape[1])):
+            dissimilarities = rows[block]
             if self._training is not None:
-                apart = _finite(distances_between(apart, self._training, self.metric))
-            masses[block] = self._model.assign(self._unit(apart))
+                dissimilarities = _check_finite(distances_between(dissimilarities, self._training, self.metric))
+            masses[block] = self._model.assign(self._unit(dissimilarities))
         return masses
 
     # The data and the problem
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
-        check_flag("include_omega", self.include_omega)
         check_flag("squared_input", self.squared_input)
-        check_integer("n_pair_neighbors", self.n_pair_neighbors, 1)
         check_integer("n_init", self.n_init, 1)
         check_integer("max_iter", self.max_iter, 1)
         check_real("tol", self.tol, 0)
@@ -317,11 +312,11 @@ class RECM(EvidentialClusterer):
             check_choice("init", self.init, ("kmeans", "k-means++", "random"))
         if self.squared_input and not self._precomputed:
             raise ValueError(
-                f"squared_input=True needs metric='precomputed', got metric={self.metric!r}; distances of "
-                "features are squared anyway."
+                f"squared_input=True needs metric='precomputed', got metric={self.metric!r}; leave it out, "
+                "because distances of features are always squared."
             )
 
-    def _read(self, X: Any, *, reset: bool) -> Numbers:
+    def _read_data(self, X: Any, *, reset: bool) -> Numbers:
         numbers = read_numbers(
             self,
             X,
@@ -333,8 +328,8 @@ class RECM(EvidentialClusterer):
         data = numbers.data
         if reset and len(data) < self.n_clusters:
             raise ValueError(
-                f"n_clusters={self.n_clusters} needs at least as many samples, and there are "
-                f"n_samples={len(data)}."
+                f"n_clusters={self.n_clusters} is larger than n_samples={len(data)}; use fewer clusters or more "
+                "samples."
             )
         if not self._precomputed:
             return numbers
@@ -343,38 +338,41 @@ class RECM(EvidentialClusterer):
         return Numbers(symmetric_dissimilarities(data) if reset else data, False)
 
     def _square(self, data: FloatArray) -> tuple[Squares, FloatArray]:
-        """The squared dissimilarities of all pairs of samples, and their unit."""
-        apart = data if self._precomputed else _finite(distances_between(data, data, self.metric))
-        return Squares.of(apart, squared=bool(self.squared_input), shifted=self.nonmetric == "shift")
+        """Return the squared dissimilarities of all pairs of samples, and their unit."""
+        dissimilarities = data if self._precomputed else _check_finite(distances_between(data, data, self.metric))
+        return Squares.of(dissimilarities, squared=bool(self.squared_input), shifted=self.nonmetric == "shift")
 
     def _typical_distance(self, squares: FloatArray) -> float:
         pairs = squareform(squares, checks=False)
-        quantile = float(np.quantile(pairs, _NEAR_AND_FAR))
-        # More than 95 of 100 pairs are duplicates: any positive scale tells them from the rest.
+        quantile = float(np.quantile(pairs, _DELTA_QUANTILE))
+        # If more than 95 % of the pairs are duplicates, any positive scale separates them from the rest.
         return float(np.sqrt(quantile if quantile > 0 else pairs.max())) or 1.0
 
-    def _begin(
+    def _select_starts(
         self, squares: FloatArray, ordinary: IntArray, delta: float, random: np.random.RandomState
-    ) -> tuple[list[Trace[RelationalState]], Chosen]:
-        """Return solutions of k-means for ordinary samples taken as points of a space, and parameters."""
-        some = np.sort(ordinary[random.permutation(len(ordinary))[:_ROWS]])
-        rows, each = coordinates_of(squares[np.ix_(some, some)]), np.ones(len(some))
+    ) -> tuple[list[Trace[RelationalState]], ResolvedParameters]:
+        """Return solutions of k-means for coordinates of ordinary samples, and the parameters of the fit."""
+        chosen = np.sort(ordinary[random.permutation(len(ordinary))[:_MAX_SAMPLES]])
+        rows, weights = coordinates_of(squares[np.ix_(chosen, chosen)]), np.ones(len(chosen))
         n_init = self.n_init if isinstance(self.init, str) and self.init == "kmeans" else 1
-        solutions = kmeans_solutions(self.n_clusters, rows, each, random, n_init=n_init)[:_MOST_STARTS]
-        chosen = self._choose(Scales.of(rows, each, solutions[0]), rows, delta, random)
-        apart = squared_distances(rows, solutions[0])
-        family = choose_focal_sets(self.focal_sets, apart, None, include_omega=self.include_omega)
-        focal_sets = self._room_for_ignorance(family)
-        model = RelationalModel.undecided(self._costs(focal_sets, chosen), squares)
-        return [_at(model, squares, some, squared_distances(rows, one)) for one in solutions], chosen
+        solutions = kmeans_solutions(self.n_clusters, rows, weights, random, n_init=n_init)[:_MAX_STARTS]
+        parameters = self._resolve(Scales.of(rows, weights, solutions[0]), rows, delta, random)
+        family = choose_focal_sets(self.focal_sets, squared_distances(rows, solutions[0]), None)
+        focal_sets = self._allow_ignorance(family)
+        model = RelationalModel.at_mean(self._costs(focal_sets, parameters), squares)
+        return [
+            _start_at(model, squares, chosen, squared_distances(rows, prototypes)) for prototypes in solutions
+        ], parameters
 
-    def _choose(self, scales: Scales, rows: FloatArray, delta: float, random: np.random.RandomState) -> Chosen:
-        """The parameters as they are given, or as the data decide."""
+    def _resolve(
+        self, scales: Scales, rows: FloatArray, delta: float, random: np.random.RandomState
+    ) -> ResolvedParameters:
+        """Return the parameters, with values that follow from the data for "auto"."""
         cloud = isinstance(self.beta, str) and is_one_cloud(rows, np.ones(len(rows)), self.n_clusters, random)
         return scales.choose(delta, self.beta, self.alpha, cloud=cloud)
 
-    def _costs(self, focal_sets: FocalSets, chosen: Chosen) -> SetCosts:
-        return SetCosts.ecm(focal_sets, alpha=chosen.alpha, beta=chosen.beta, delta=chosen.delta)
+    def _costs(self, focal_sets: FocalSets, parameters: ResolvedParameters) -> SetCosts:
+        return SetCosts.ecm(focal_sets, alpha=parameters.alpha, beta=parameters.beta, delta=parameters.delta)
 
     # The descent
 
@@ -382,91 +380,99 @@ class RECM(EvidentialClusterer):
         self,
         squares: FloatArray,
         unit: Squares,
-        first: list[Trace[RelationalState]],
-        chosen: Chosen,
+        kmeans_starts: list[Trace[RelationalState]],
+        parameters: ResolvedParameters,
         seeds: IntArray,
     ) -> Trace[RelationalState]:
-        """All starts, and then, if asked for, once more with the pairs of neighbouring clusters."""
-        focal_sets = first[0].state.model.focal_sets
+        """Return the best of all starts, or its continuation with the pairs of neighboring clusters."""
+        focal_sets = kmeans_starts[0].state.model.focal_sets
         stop = Event()
-        starts = self._starts(squares, first, seeds)
-        tell = Steps(self.max_iter, self.n_init + in_two_steps(self.focal_sets))
+        starts = self._starts(squares, kmeans_starts, seeds)
+        steps = Steps(self.max_iter, self.n_init + has_two_steps(self.focal_sets))
 
         def report(number: int, value: float) -> None:
-            tell(number, unit.total(value))
+            steps(number, unit.total(value))
 
-        def go(start: Trace[RelationalState]) -> Trace[RelationalState]:
+        def fit(start: Trace[RelationalState]) -> Trace[RelationalState]:
             step = relational_step(squares, self.tol)
             return descend(step, start, max_iter=self.max_iter, stop=stop, report=report)
 
         run = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        trace = best_of(run(delayed(go)(start) for start in starts))
-        if not in_two_steps(self.focal_sets) or trace.interrupted:
+        trace = best_of(run(delayed(fit)(start) for start in starts))
+        if not has_two_steps(self.focal_sets) or trace.interrupted:
             return trace
         partition = CredalPartition(trace.state.masses, focal_sets, validate=False)
-        near = neighbor_pairs(partition, n_neighbors=self.n_pair_neighbors)
-        model = replace(trace.state.model, costs=self._costs(near.focal_sets, chosen))
-        # Sets without mass cost nothing.
-        refined = go(Trace(RelationalState(model, near.masses), [trace.objective]))
+        neighbors = neighbor_pairs(partition, n_neighbors=n_pair_neighbors(self.focal_sets))
+        model = replace(trace.state.model, costs=self._costs(neighbors.focal_sets, parameters))
+        # The objective does not change, because new sets have no mass yet.
+        refined = fit(Trace(RelationalState(model, neighbors.masses), [trace.objective]))
         return refined if refined.n_iter else replace(trace, interrupted=True)
 
     def _starts(
-        self, squares: FloatArray, first: list[Trace[RelationalState]], seeds: IntArray
+        self, squares: FloatArray, kmeans_starts: list[Trace[RelationalState]], seeds: IntArray
     ) -> Iterator[Trace[RelationalState]]:
-        """Masses to start from, and models for prototypes that get none of them."""
+        """Yield the traces of all starts."""
         if isinstance(self.init, str) and self.init == "kmeans":
-            yield from first
+            yield from kmeans_starts
             return
-        costs = first[0].state.model.costs
+        costs = kmeans_starts[0].state.model.costs
         focal_sets = costs.focal_sets
         shape = (len(squares), len(focal_sets))
-        model = RelationalModel.undecided(costs, squares)
+        model = RelationalModel.at_mean(costs, squares)  # for prototypes of clusters without mass
         means = np.tile(squares.mean(axis=1, keepdims=True), self.n_clusters)
         if not isinstance(self.init, str):
             masses = belief.check_masses(self.init, focal_sets, name="init")
             if masses.shape != shape:
-                raise ValueError(f"init must have shape {shape}, got {masses.shape}.")
+                raise ValueError(
+                    f"init must have shape {shape}, with masses of each sample on each focal set, got shape "
+                    f"{masses.shape}."
+                )
             yield start_at(model, means, masses.astype(np.float64, copy=False))
             return
         for seed in seeds:
-            draw = np.random.RandomState(seed)
+            seeded = np.random.RandomState(seed)
             if self.init == "k-means++":
-                yield start_at(model, means, model.spread(squares, draw).assign(squares))
+                yield start_at(model, means, model.spread(squares, seeded).assign(squares))
             else:
-                drawn = random_masses(len(squares), len(focal_sets) - 1, draw)
-                yield start_at(model, means, np.hstack([np.zeros((len(squares), 1)), drawn]))
+                nonempty = random_masses(len(squares), len(focal_sets) - 1, seeded)
+                yield start_at(model, means, np.hstack([np.zeros((len(squares), 1)), nonempty]))
 
-    def _warn(self, state: RelationalState, chosen: Chosen) -> None:
+    def _warn(self, state: RelationalState, parameters: ResolvedParameters) -> None:
         if state.clipped:
             message = (
-                "squared distances to prototypes came out negative, because the dissimilarities are no Euclidean "
-                "distances; they count as almost nothing. If X may be read as squares, try squared_input=True; "
-                "nonmetric='shift' makes any dissimilarities Euclidean."
+                "squared distances to prototypes were negative, because the dissimilarities are not Euclidean "
+                "distances; they are replaced by a value close to 0. If X contains squared distances, use "
+                "squared_input=True; nonmetric='shift' makes any dissimilarities Euclidean."
             )
             warn_caller(message)
-        if chosen.cloud:
+        if parameters.cloud:
             warn_of_one_cloud(self.n_clusters)
             return
-        apart = np.sqrt(state.model.gaps()[np.triu_indices(self.n_clusters, k=1)])
-        remedy = "Use fewer clusters." if isinstance(self.beta, str) else "Give beta='auto'."
+        separations = np.sqrt(state.model.separations()[np.triu_indices(self.n_clusters, k=1)])
+        remedy = "Use fewer clusters." if isinstance(self.beta, str) else "Use beta='auto'."
         labels = CredalPartition(state.masses, state.model.focal_sets, validate=False).to_hard()
-        warn_if_collapsed(apart, labels, self.n_clusters, chosen.width, remedy)
+        warn_if_collapsed(separations, labels, self.n_clusters, parameters.width, remedy)
 
 
-def _at(model: RelationalModel, squares: FloatArray, some: IntArray, apart: FloatArray) -> Trace[RelationalState]:
-    """A start with prototypes that are means of the samples that are nearest to each of some points."""
-    weights = np.zeros((apart.shape[1], len(squares)))
-    weights[apart.argmin(axis=1), some] = 1
-    # A cluster without members begins at the sample that is nearest to its point.
+def _start_at(
+    model: RelationalModel, squares: FloatArray, chosen: IntArray, distances: FloatArray
+) -> Trace[RelationalState]:
+    """Return a start whose prototypes are means of the chosen samples nearest to each point.
+
+    The squared distances are those of the chosen samples to the points.
+    """
+    weights = np.zeros((distances.shape[1], len(squares)))
+    weights[distances.argmin(axis=1), chosen] = 1
+    # The prototype of a cluster without members is the sample nearest to its point.
     empty = np.flatnonzero(~weights.any(axis=1))
-    weights[empty, some[apart[:, empty].argmin(axis=0)]] = 1
+    weights[empty, chosen[distances[:, empty].argmin(axis=0)]] = 1
     return start_at(*model.move(weights / weights.sum(axis=1, keepdims=True), squares))
 
 
-def _finite(distances: FloatArray) -> FloatArray:
+def _check_finite(distances: FloatArray) -> FloatArray:
     if not np.isfinite(distances).all():
         raise ValueError(
-            "the distances of X are not finite numbers; rescale its features, or choose another metric."
+            "X has distances that are not finite numbers; rescale its features, or use another metric."
         )
     return distances
 

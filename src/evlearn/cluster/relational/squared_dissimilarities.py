@@ -1,4 +1,4 @@
-"""Dissimilarities as squares: in a unit of their own, and made Euclidean where that is asked for."""
+"""Squared dissimilarities: their unit, and a shift that makes them Euclidean."""
 
 from dataclasses import dataclass, replace
 
@@ -7,26 +7,26 @@ from scipy.linalg import eigh
 
 from evlearn.utils.typing import FloatArray
 
-#: An eigenvalue that is smaller than this share of the largest possible is rounding.
-_LOST = 1e-13
-#: Squares below this share of their mean are those of a sample and itself, in whatever way they were computed.
-_SAME = 1e-14
+#: Eigenvalue, relative to the largest possible one, below which it is a rounding error.
+_ROUNDING = 1e-13
+#: Square, relative to the mean of the squares, below which it is that of a sample and itself.
+_ZERO = 1e-14
 
 
 @dataclass(frozen=True)
 class Squares:
-    """From dissimilarities, as the user has them, to squares in a unit of their own.
+    """Transform of dissimilarities to squares in another unit.
 
     Attributes
     ----------
     scale : float
-        The factor of dissimilarities; a power of two, so that scaling rounds nothing.
+        Factor of dissimilarities; a power of 2, so that scaling has no rounding errors.
     squared : bool
-        Whether the user's numbers are squares already.
+        Whether the input is already squared.
     mean : float
-        The mean of the squares of the training set, before any shift.
+        Mean of the squares of the training set, before the shift.
     shift : float
-        What is added to all squares but those of a sample and itself.
+        Number that is added to all squares except those of a sample and itself.
     """
 
     scale: float
@@ -36,14 +36,14 @@ class Squares:
 
     @classmethod
     def of(cls, dissimilarities: FloatArray, *, squared: bool, shifted: bool) -> tuple["Squares", FloatArray]:
-        """The unit that suits a training set, and its squares.
+        """Return the transform for a training set, and the squares of the training set.
 
         Returns
         -------
         unit : Squares
-            The unit.
+            Transform.
         squares : ndarray of shape (n, n)
-            The squares.
+            Squares.
         """
         largest = float(dissimilarities.max(initial=0))
         exponent = np.log2(largest) / (2 if squared else 1) if largest > 0 else 0.0
@@ -51,14 +51,14 @@ class Squares:
         squares = plain(dissimilarities)
         unit = replace(plain, mean=float(squares.mean()))
         if shifted:
-            unit = replace(unit, shift=missing_to_euclidean(squares))
+            unit = replace(unit, shift=euclidean_shift(squares))
             unit._add(squares)
         return unit, squares
 
     def __call__(self, dissimilarities: FloatArray) -> FloatArray:
-        """The squares of dissimilarities, as a new array."""
+        """Return the squares of dissimilarities, as a new array."""
         squares = dissimilarities.astype(np.float64)
-        # Twice by the factor: its square may be beyond what doubles hold.
+        # The square of the factor may overflow, so the squares are multiplied by the factor 2 times.
         squares *= self.scale
         squares *= self.scale if self.squared else squares
         self._add(squares)
@@ -66,33 +66,33 @@ class Squares:
 
     def _add(self, squares: FloatArray) -> None:
         if self.shift > 0:
-            squares[squares > _SAME * self.mean] += self.shift
+            squares[squares > _ZERO * self.mean] += self.shift
 
     def distance(self, square: float) -> float:
-        """What a square is as a distance of the user."""
+        """Convert a square to a distance in the unit of the input."""
         return float(np.sqrt(square)) / self.scale
 
     def total(self, squares: float) -> float:
-        """What a sum of squares is in squared units of the user."""
+        """Convert a sum of squares to squared units of the input."""
         with np.errstate(over="ignore"):
             return float(np.float64(squares) / self.scale / self.scale)
 
 
-def missing_to_euclidean(squares: FloatArray) -> float:
-    r"""The least that, added to the squares of all pairs, makes them squares of Euclidean distances."""
+def euclidean_shift(squares: FloatArray) -> float:
+    r"""Return the smallest number that, added to all nonzero squares, makes them squared Euclidean distances."""
     products = -0.5 * (squares - squares.mean(axis=0))
     products -= products.mean(axis=1, keepdims=True)
-    size = float(np.abs(products).sum(axis=1).max(initial=0))  # no eigenvalue is larger
-    least = float(eigh(products, eigvals_only=True, subset_by_index=[0, 0], overwrite_a=True)[0])
-    return -2 * least if least < -_LOST * size else 0.0
+    bound = float(np.abs(products).sum(axis=1).max(initial=0))  # of all eigenvalues
+    smallest = float(eigh(products, eigvals_only=True, subset_by_index=[0, 0], overwrite_a=True)[0])
+    return -2 * smallest if smallest < -_ROUNDING * bound else 0.0
 
 
 def coordinates_of(squares: FloatArray) -> FloatArray:
-    """Points whose squared distances are as near to given squares as Euclidean distances can be."""
-    centred = squares - squares.mean(axis=0)
-    centred = -(centred - centred.mean(axis=1, keepdims=True)) / 2
-    variances, directions = eigh((centred + centred.T) / 2)
-    kept = variances > max(variances[-1], 0) * _LOST * len(squares)
-    if not kept.any():
+    """Return points whose squared distances approximate given squares, by classical multidimensional scaling."""
+    centered = squares - squares.mean(axis=0)
+    centered = -(centered - centered.mean(axis=1, keepdims=True)) / 2
+    variances, directions = eigh((centered + centered.T) / 2)
+    is_positive = variances > max(variances[-1], 0) * _ROUNDING * len(squares)
+    if not is_positive.any():
         return np.zeros((len(squares), 1))
-    return np.asarray(directions[:, kept] * np.sqrt(variances[kept]))
+    return np.asarray(directions[:, is_positive] * np.sqrt(variances[is_positive]))

@@ -1,4 +1,4 @@
-"""The δ-Bel graph: samples that stand out, in the upper right corner, are centres of clusters."""
+"""The δ-Bel graph, in which centers of clusters lie in the upper right corner."""
 
 from __future__ import annotations
 
@@ -14,67 +14,67 @@ from matplotlib.text import Annotation
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from evlearn.cluster import DeltaBel, delta_bel
+from evlearn.cluster import BeliefPeaks, belief_peaks
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
-from evlearn.plotting.sampling import sample
+from evlearn.plotting.sampling import draw_subset
 from evlearn.utils.typing import FloatArray, IntArray, Metric, RandomSeed
 from evlearn.utils.validation import check_integer
 
-_GREY = "0.62"
-_LABELS_IN_A_COLUMN = 25
+_GRAY = "0.62"
+_LABELS_PER_COLUMN = 25
 _COLUMNS = 2
-_FEW = 12
+_MAX_LARGE_LABELS = 12
 
 
-class DeltaBelDisplay:
+class BeliefPeaksDisplay:
     """The δ-Bel graph: distance to the nearest sample of larger belief against belief, for each sample.
 
-    Samples in the upper right corner are centres of clusters. The chosen ones are numbered, in the colours that
-    clusters have in `CredalPartitionDisplay`; all other samples are grey. A sample at the upper left is far from
-    all others but not a centre: an outlier. See Figure 7 of Denœux (2021).
+    Samples in the upper right corner are centers of clusters. The selected ones are numbered, in the colors of
+    clusters in `CredalPartitionDisplay`; all other samples are gray. Samples at the upper left are outliers: far
+    from all others, but not centers. See Figure 7 of Denœux (2021).
 
-    Make it with `from_data` or `from_delta_bel`; the constructor expects what these compute.
+    Create it with `from_data` or `from_delta_bel`; the constructor expects computed values.
 
     Parameters
     ----------
     bel : ndarray of shape (n_samples,)
-        The belief of each sample.
+        Belief of each sample.
     delta : ndarray of shape (n_samples,)
-        The distance of each sample to the nearest one of larger belief.
+        Distance of each sample to the nearest one with a larger belief.
     peaks : ndarray of int of shape (n_peaks,)
-        The samples to mark, in the order of their numbers.
+        Samples to mark, in the order of their numbers.
     min_bel, min_delta : float or None, default=None
         Thresholds to draw.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where the picture is drawn.
+        Axes of the plot.
     figure_ : matplotlib Figure
-        The figure around it.
+        Figure that contains the axes.
     drawn_ : ndarray of int
-        The numbers of the grey samples that are drawn, in ascending order: all of them, or a subset.
+        Positions of the gray samples that are drawn, all or a subset, in ascending order.
     points_ : matplotlib PathCollection
-        The grey samples.
+        Gray samples.
     peak_points_ : list of matplotlib PathCollection
-        The mark of each peak.
+        Marker of each peak.
     labels_ : list of matplotlib Annotation
-        The number of each peak, for the first 50.
+        Number of each peak, for the first 50.
     threshold_lines_ : list of matplotlib Line2D
-        The thresholds.
+        Lines of the thresholds.
 
     See Also
     --------
-    evlearn.cluster.delta_bel : The numbers in the picture.
+    evlearn.cluster.belief_peaks : Computation of the graph.
 
     Examples
     --------
     >>> import matplotlib.pyplot as plt
     >>> from evlearn.datasets import make_fourclass
-    >>> from evlearn.plotting import DeltaBelDisplay
+    >>> from evlearn.plotting import BeliefPeaksDisplay
     >>> X, y = make_fourclass(400, random_state=0)
-    >>> display = DeltaBelDisplay.from_data(X, n_neighbors=50)
+    >>> display = BeliefPeaksDisplay.from_data(X, n_neighbors=50)
     >>> display.ax_.get_title()
     'δ-Bel graph: 4 peaks marked among 400 samples'
     >>> plt.close(display.figure_)
@@ -110,41 +110,41 @@ class DeltaBelDisplay:
         ax: Axes | None = None,
         max_points: int = 20000,
         random_state: RandomSeed = 0,
-    ) -> DeltaBelDisplay:
-        """The δ-Bel graph of data.
+    ) -> BeliefPeaksDisplay:
+        """Draw the δ-Bel graph of data.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
             Features, or dissimilarities if `metric` is "precomputed".
         n_neighbors : int or "auto", default="auto"
-            How many neighbours each sample has; see `evlearn.cluster.delta_bel`, also for the next three.
+            Number of neighbors of each sample; see `evlearn.cluster.belief_peaks`, also for the next 3 parameters.
         q : float or None, default=0.9
-            The quantile of a sample's distances to its neighbours that is its scale.
+            Quantile of the distances of a sample to its neighbors that is used as its scale.
         metric : str or callable, default="euclidean"
             "precomputed" for a square matrix of dissimilarities, or another scikit-learn metric.
         n_jobs : int or None, default=None
-            Threads for the neighbour search.
+            Number of threads for the neighbor search.
         n_peaks : int or "auto", default="auto"
-            How many peaks to mark; see `evlearn.cluster.DeltaBel.peaks`, also for the next two.
+            Number of peaks to mark; see `evlearn.cluster.BeliefPeaks.peaks`, also for the next 2 parameters.
         min_bel : float or None, default=None
-            Mark the samples whose belief is above this.
+            Minimum belief of marked samples.
         min_delta : float or None, default=None
-            Mark the samples whose delta is above this.
+            Minimum delta of marked samples.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         max_points : int, default=20000
-            The largest number of grey samples to draw. Of more, those of the largest delta are drawn, and a random
-            sample of the others.
+            Maximum number of gray samples to draw. Of more samples, those with the largest delta and a random
+            subset of the others are drawn.
         random_state : int, RandomState instance or None, default=0
-            The seed of that sample.
+            Seed of the random subset.
 
         Returns
         -------
-        DeltaBelDisplay
-            The picture, drawn.
+        BeliefPeaksDisplay
+            The drawn display.
         """
-        graph = delta_bel(X, n_neighbors=n_neighbors, q=q, metric=metric, n_jobs=n_jobs)
+        graph = belief_peaks(X, n_neighbors=n_neighbors, q=q, metric=metric, n_jobs=n_jobs)
         return cls.from_delta_bel(
             graph,
             n_peaks=n_peaks,
@@ -158,7 +158,7 @@ class DeltaBelDisplay:
     @classmethod
     def from_delta_bel(
         cls,
-        graph: DeltaBel,
+        graph: BeliefPeaks,
         *,
         n_peaks: int | Literal["auto"] = "auto",
         min_bel: float | None = None,
@@ -166,34 +166,34 @@ class DeltaBelDisplay:
         ax: Axes | None = None,
         max_points: int = 20000,
         random_state: RandomSeed = 0,
-    ) -> DeltaBelDisplay:
-        """The picture of a given δ-Bel graph.
+    ) -> BeliefPeaksDisplay:
+        """Draw a given δ-Bel graph.
 
         Parameters
         ----------
-        graph : DeltaBel
-            What `evlearn.cluster.delta_bel` returns.
+        graph : BeliefPeaks
+            Result of `evlearn.cluster.belief_peaks`.
         n_peaks : int or "auto", default="auto"
-            How many peaks to mark; see `evlearn.cluster.DeltaBel.peaks`, also for the next two.
+            Number of peaks to mark; see `evlearn.cluster.BeliefPeaks.peaks`, also for the next 2 parameters.
         min_bel : float or None, default=None
-            Mark the samples whose belief is above this.
+            Minimum belief of marked samples.
         min_delta : float or None, default=None
-            Mark the samples whose delta is above this.
+            Minimum delta of marked samples.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         max_points : int, default=20000
-            The largest number of grey samples to draw, see `from_data`.
+            Maximum number of gray samples to draw, see `from_data`.
         random_state : int, RandomState instance or None, default=0
-            The seed of the sample.
+            Seed of the random subset.
 
         Returns
         -------
-        DeltaBelDisplay
-            The picture, drawn.
+        BeliefPeaksDisplay
+            The drawn display.
         """
-        if not isinstance(graph, DeltaBel):
+        if not isinstance(graph, BeliefPeaks):
             raise TypeError(
-                f"graph must be what delta_bel(X) returns, got {type(graph).__name__}; use from_data for data."
+                f"graph must be the result of belief_peaks(X), got {type(graph).__name__}; use from_data for data."
             )
         peaks = graph.peaks(n_peaks=n_peaks, min_bel=min_bel, min_delta=min_delta)
         display = cls(bel=graph.bel, delta=graph.delta, peaks=peaks, min_bel=min_bel, min_delta=min_delta)
@@ -201,22 +201,22 @@ class DeltaBelDisplay:
 
     def plot(
         self, ax: Axes | None = None, *, max_points: int = 20000, random_state: RandomSeed = 0
-    ) -> DeltaBelDisplay:
-        """Draw the picture, again or elsewhere.
+    ) -> BeliefPeaksDisplay:
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         max_points : int, default=20000
-            The largest number of grey samples to draw, see `from_data`.
+            Maximum number of gray samples to draw, see `from_data`.
         random_state : int, RandomState instance or None, default=0
-            The seed of the sample.
+            Seed of the random subset.
 
         Returns
         -------
-        DeltaBelDisplay
-            The display itself.
+        BeliefPeaksDisplay
+            This display.
         """
         check_integer("max_points", max_points, 1)
         self.ax_: Axes
@@ -224,10 +224,10 @@ class DeltaBelDisplay:
         self.ax_, self.figure_ = open_axes(ax)
         self.drawn_: IntArray = self._choose_samples(int(max_points), check_random_state(random_state))
         self._set_frame()
-        # From 30 square points for a dozen samples to 5 for twenty thousand.
+        # From 30 square points for 12 samples to 5 for 20,000.
         area = float(np.clip(700 / np.sqrt(len(self.drawn_) + 1), 5, 30))
         self.points_: PathCollection = self.ax_.scatter(
-            self.bel[self.drawn_], self.delta[self.drawn_], s=area, color=_GREY, linewidths=0, zorder=2
+            self.bel[self.drawn_], self.delta[self.drawn_], s=area, color=_GRAY, linewidths=0, zorder=2
         )
         self.threshold_lines_: list[Line2D] = self._draw_thresholds()
         self.peak_points_: list[PathCollection] = [self._mark(number) for number in range(len(self.peaks))]
@@ -238,12 +238,12 @@ class DeltaBelDisplay:
         others = np.delete(np.arange(len(self.bel)), self.peaks)
         if len(others) <= max_points:
             return others
-        # Far from the mass of samples each one counts; near the bottom one hides many.
+        # Samples with a large delta are isolated; those with a small delta overlap.
         n_first = max_points // 2
         by_delta = others[np.argpartition(-self.delta[others], n_first)]
         rest = by_delta[n_first:]
-        drawn = sample(rest, max_points - n_first, np.zeros(len(rest), dtype=np.intp), random)
-        return np.sort(np.concatenate([by_delta[:n_first], drawn]))
+        subset = draw_subset(rest, max_points - n_first, np.zeros(len(rest), dtype=np.intp), random)
+        return np.sort(np.concatenate([by_delta[:n_first], subset]))
 
     def _set_frame(self) -> None:
         n_peaks = len(self.peaks)
@@ -255,9 +255,9 @@ class DeltaBelDisplay:
         top = float(self.delta.max()) or 1.0
         self.ax_.set(
             title=title,
-            xlabel="belief in being a centre (Bel)",
+            xlabel="belief in being a center (Bel)",
             ylabel="distance to the nearest larger belief (δ)",
-            # Numbers stand in a column at the right.
+            # The numbers need columns at the right.
             xlim=(low - 0.05 * width, high + (0.05 + 0.09 * _n_columns(n_peaks)) * width),
             ylim=(-0.03 * top, 1.08 * top),
         )
@@ -281,22 +281,22 @@ class DeltaBelDisplay:
             facecolors=palette.cluster_color(number),
             edgecolors=[palette.cluster_shade(number)],
             linewidths=0.8,
-            # The first peak on top of the others.
+            # The first peak is drawn on top.
             zorder=4 - number / len(self.peaks),
         )
 
     def _draw_labels(self) -> list[Annotation]:
-        shown = self.peaks[: _LABELS_IN_A_COLUMN * _COLUMNS]
-        few = len(shown) <= _FEW
+        labeled = self.peaks[: _LABELS_PER_COLUMN * _COLUMNS]
+        has_space = len(labeled) <= _MAX_LARGE_LABELS
         low, high = self.ax_.get_ylim()
-        wanted = (self.delta[shown] - low) / (high - low)
-        heights, columns = np.empty(len(shown)), np.zeros(len(shown), dtype=np.intp)
-        for column in range(n_columns := _n_columns(len(shown))):
-            own = np.argsort(-wanted, kind="stable")[column::n_columns]
-            heights[own], columns[own] = _spread(wanted[own], 0.048 if few else 0.037), column
+        targets = (self.delta[labeled] - low) / (high - low)
+        heights, columns = np.empty(len(labeled)), np.zeros(len(labeled), dtype=np.intp)
+        for column in range(n_columns := _n_columns(len(labeled))):
+            members = np.argsort(-targets, kind="stable")[column::n_columns]
+            heights[members], columns[members] = _spread(targets[members], 0.048 if has_space else 0.037), column
         return [
-            self._draw_label(number, heights[number], 0.975 - 0.07 * columns[number], 10 if few else 7)
-            for number in range(len(shown))
+            self._draw_label(number, heights[number], 0.975 - 0.07 * columns[number], 10 if has_space else 7)
+            for number in range(len(labeled))
         ]
 
     def _draw_label(self, number: int, height: float, across: float, size: float) -> Annotation:
@@ -318,13 +318,13 @@ class DeltaBelDisplay:
 
 
 def _n_columns(n_labels: int) -> int:
-    return min(_COLUMNS, -(-n_labels // _LABELS_IN_A_COLUMN))
+    return min(_COLUMNS, -(-n_labels // _LABELS_PER_COLUMN))
 
 
 def _spread(heights: FloatArray, gap: float) -> FloatArray:
-    """Decreasing heights between 0 and 1, moved as little as needed to be `gap` apart."""
+    """Move decreasing heights in [0, 1] apart, by as little as needed for distances of `gap`."""
     steps = gap * np.arange(len(heights))
-    down = np.minimum.accumulate(np.minimum(heights, 1 - gap / 2) + steps)
-    # What was pushed below the bottom is pushed up again, from the last to the first.
-    up = np.maximum.accumulate((np.maximum(down - steps, gap / 2) - steps[::-1])[::-1])[::-1]
-    return np.asarray(up + steps[::-1])
+    capped = np.minimum.accumulate(np.minimum(heights, 1 - gap / 2) + steps)
+    # Heights below the bottom are raised again, from the last to the first.
+    raised = np.maximum.accumulate((np.maximum(capped - steps, gap / 2) - steps[::-1])[::-1])[::-1]
+    return np.asarray(raised + steps[::-1])

@@ -1,4 +1,4 @@
-"""Rows of Dask collections, which stay on the workers of the cluster."""
+"""Rows of Dask collections, which remain on the workers of the cluster."""
 
 from collections.abc import Iterator
 from functools import cached_property, partial
@@ -6,22 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from evlearn.blocks.cluster import Cluster, itself
-from evlearn.blocks.rows import Function, Rows, by_block, check_finite, cut, put_rows
+from evlearn.blocks.cluster import Cluster, identity
+from evlearn.blocks.dataset import Function, RowDataset, by_block, check_finite, cut, write_results
 from evlearn.blocks.streams import as_table
-from evlearn.blocks.tables import BATCH_ROWS, NAME_THEM, Choice, cast_keys, key_schema, refuse_ids
+from evlearn.blocks.tables import BATCH_ROWS, NAME_FEATURES, Choice, cast_keys, check_no_ids, key_schema
 from evlearn.blocks.targets import Target
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is a Dask array or DataFrame, without importing Dask."""
-    # Not a delayed object, which seems to have every attribute.
+    """Return True if X is a Dask array or DataFrame, without importing Dask."""
+    # Delayed objects are excluded by the type of `ndim`, because they seem to have every attribute.
     return hasattr(X, "__dask_graph__") and isinstance(getattr(X, "ndim", None), int)
 
 
-def open_dask(X: Any, choice: Choice, cluster: Cluster) -> "DaskRows":
-    """Rows of a Dask array or DataFrame, on the workers of a cluster. Nothing is computed before it is needed."""
-    return DaskRows(
+def open_dask(X: Any, choice: Choice, cluster: Cluster) -> "DaskDataset":
+    """Open a Dask array or DataFrame, on the workers of a cluster. Nothing is computed before it is needed."""
+    return DaskDataset(
         _features(X, choice),
         cluster,
         keys=X[list(choice.key)] if choice.key else None,
@@ -31,28 +31,28 @@ def open_dask(X: Any, choice: Choice, cluster: Cluster) -> "DaskRows":
 
 
 def chunks_of(X: Any, choice: Choice) -> Iterator[Any]:
-    """The partitions of a Dask collection, one after the other, for where there is no cluster."""
+    """Return the computed partitions of a Dask collection one by one, if there is no cluster."""
     features = _features(X, choice)
     if not choice and not hasattr(X, "columns"):
         X = features.rechunk({1: -1})
     return (part.compute() for part in np.ravel(X.to_delayed()))
 
 
-class DaskRows(Rows):
-    """Rows of a Dask collection, held by the workers of a cluster; only small results come back.
+class DaskDataset(RowDataset):
+    """Rows of a Dask collection on the workers of a cluster; only small results are sent back.
 
     Parameters
     ----------
     collection : dask array or DataFrame
-        The rows.
+        Rows of the dataset.
     cluster : Cluster
-        The workers.
+        Cluster that computes the collection.
     keys : dask DataFrame or None, default=None
-        The columns that say who the samples are.
+        Columns that identify the samples.
     weights : dask Series or None, default=None
-        How much each sample counts.
+        Sample weights.
     may_be_ids : bool, default=False
-        Whether nobody has said which columns are features, so that one may hold numbers of samples.
+        Whether the features were not chosen by name, so that one of them may contain ids of samples.
     """
 
     in_memory = False
@@ -72,27 +72,27 @@ class DaskRows(Rows):
 
     @property
     def key_names(self) -> tuple[str, ...]:
-        """The names of the columns that identify the samples."""
+        """Names of the columns that identify the samples."""
         return () if self._key_columns is None else tuple(self._key_columns.columns)
 
     @property
     def n_rows(self) -> int:  # type: ignore[override]
-        """The number of rows, which is not known before they are computed."""
+        """Number of rows, which is unknown before they are computed."""
         return int(self._starts[-1])
 
     def align(self, weights: Any) -> Any:
-        """Send weights to where the rows are."""
+        """Send weights to the workers that hold the rows."""
         if is_dask(weights):
             column = _as_array(weights)
             if np.isnan(column.shape[0]):
                 column = column.compute_chunk_sizes()
             column = column.rechunk((tuple(int(size) for size in self._sizes),))
             return self._compute(column, self._sizes)
-        # Not scattered: what is scattered is lost with its worker.
-        return self._cluster.start(itself, [np.array(own) for own in cut(weights, self._starts)])
+        # Not scattered, because scattered data are lost with their worker.
+        return self._cluster.start(identity, [np.array(values) for values in cut(weights, self._starts)])
 
     def map(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> Iterator[Any]:
-        """Call ``function(block, weights of the block)`` for all blocks, where they are."""
+        """Call ``function(block, weights of the block)`` for all blocks, on the workers that hold them."""
         yield from self._cluster.results(self._begin(function, weights))
 
     def add(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> Any:
@@ -100,45 +100,47 @@ class DaskRows(Rows):
         return self._cluster.total(self._begin(function, weights))
 
     def write(self, function: Function, target: Target, *, n_jobs: int | None = None) -> None:
-        """Call ``function(block)`` for all blocks, and put the results where they belong."""
+        """Call ``function(block)`` for all blocks, and write the results to the target."""
         if target.in_memory:
             for start, values in zip(self._starts[:-1].tolist(), self.map(function), strict=True):
-                target.put(start, values)
+                target.write_rows(start, values)
             return
         n, schema = len(self._parts), None
         keys: list[Any] = [None] * n
         if self._key_columns is not None:
             keys = self._compute(self._key_columns, self._sizes)
-            # Columns of objects have another type in each partition, such as null where all keys are missing.
+            # Object columns may have other types in other partitions, such as null if all keys are missing.
             schemas = self._cluster.results(self._cluster.start(_schema, keys))
-            numbered = [(f"partition {k} of X", one) for k, one in enumerate(schemas)]
-            schema = key_schema(numbered, self.key_names)
+            named_schemas = [(f"partition {k} of X", entry) for k, entry in enumerate(schemas)]
+            schema = key_schema(named_schemas, self.key_names)
         functions, starts = self._cluster.shared(function, n), self._starts[:-1].tolist()
-        begun = self._cluster.start(_put, functions, self._parts, starts, keys, [schema] * n, [target] * n)
-        for _ in self._cluster.results(begun):
+        futures = self._cluster.start(
+            _write_block, functions, self._parts, starts, keys, [schema] * n, [target] * n
+        )
+        for _ in self._cluster.results(futures):
             pass
 
     def take(self, indices: Any) -> Any:
-        """Some rows, in memory."""
-        asked, wanted = by_block(indices, self._starts)
-        begun = self._cluster.start(_take, [self._parts[k] for k in asked], wanted)
-        return np.concatenate(list(self._cluster.results(begun)))
+        """Return selected rows, in memory."""
+        numbers, positions = by_block(indices, self._starts)
+        futures = self._cluster.start(_take, [self._parts[k] for k in numbers], positions)
+        return np.concatenate(list(self._cluster.results(futures)))
 
     def lazy(self, function: Function, columns: Any, dtype: Any) -> Any:
-        """The results of ``function(block)``, not computed yet: an array, or of a frame one with its index.
+        """Return the results of ``function(block)``, not computed yet: an array, or a frame with the same index.
 
-        ``columns`` are the names of the columns of a matrix, or None for one number a row.
+        ``columns`` contains the names of the columns of a matrix, or is None for a single number per row.
         """
-        checked = _Checked(function)
+        checked = _CheckedFunction(function)
         if self._frame is not None:
-            return self._frame.map_partitions(_Framed(checked, columns, self.dtype))
+            return self._frame.map_partitions(_FrameFunction(checked, columns, self.dtype))
         if columns is None:
             return self._array.map_blocks(checked, dtype=dtype, chunks=(self._array.chunks[0],), drop_axis=1)
         return self._array.map_blocks(checked, dtype=dtype, chunks=(self._array.chunks[0], (len(columns),)))
 
     def close(self) -> None:
-        """Let the workers forget the rows."""
-        for name in ("_parts", "_held"):
+        """Release the rows on the workers."""
+        for name in ("_parts", "_computed"):
             self.__dict__.pop(name, None)
 
     def _begin(self, function: Function, weights: Any) -> list[Any]:
@@ -147,8 +149,8 @@ class DaskRows(Rows):
         return self._cluster.start(_apply, self._cluster.shared(function, n), self._parts, aligned)
 
     @cached_property
-    def _held(self) -> tuple[Any, Any]:
-        """All partitions, which the workers keep for many passes, and how many rows they have."""
+    def _computed(self) -> tuple[Any, Any]:
+        """All partitions, stored on the workers for several passes, and their numbers of rows."""
         parts = self._compute(self._array, None)
         sizes = np.array(list(self._cluster.results(self._cluster.start(_checked_length, parts))))
         if not sizes.sum():
@@ -157,32 +159,32 @@ class DaskRows(Rows):
 
     @cached_property
     def _parts(self) -> Any:
-        # What is filtered often has partitions without rows.
-        parts = [part for part, size in zip(*self._held, strict=True) if size]
+        # Filtered data often have partitions without rows.
+        parts = [part for part, size in zip(*self._computed, strict=True) if size]
         if self._frame is not None and self._may_be_ids:
-            whole = np.array([kind.kind in "iu" for kind in self._frame.dtypes])
-            if whole.any():
+            is_integer = np.array([kind.kind in "iu" for kind in self._frame.dtypes])
+            if is_integer.any():
                 (first,) = self._cluster.results(self._cluster.start(_take, parts[:1], [slice(BATCH_ROWS)]))
-                refuse_ids(self.feature_names[whole], first[:, whole])
+                check_no_ids(self.feature_names[is_integer], first[:, is_integer])
         return parts
 
     @property
     def _sizes(self) -> Any:
-        return self._held[1]
+        return self._computed[1]
 
     @property
     def _starts(self) -> Any:
         return np.concatenate([[0], np.cumsum(self._sizes[self._sizes > 0])])
 
     def _compute(self, collection: Any, sizes: Any) -> Any:
-        """The partitions that have rows, on the workers. Dask knows how to make those again that are lost."""
+        """Compute the partitions with rows, on the workers. Dask can recompute partitions that are lost."""
         parts = list(np.ravel(collection.to_delayed()))
-        kept = parts if sizes is None else [part for part, size in zip(parts, sizes, strict=True) if size]
-        return self._cluster.client.compute(kept)
+        selected = parts if sizes is None else [part for part, size in zip(parts, sizes, strict=True) if size]
+        return self._cluster.client.compute(selected)
 
 
-class _Checked:
-    """A function of rows that refuses those that are not finite."""
+class _CheckedFunction:
+    """Function of rows that rejects rows that are not finite."""
 
     def __init__(self, function: Function) -> None:
         self._function = function
@@ -193,23 +195,23 @@ class _Checked:
         return self._function(rows)
 
 
-class _Framed:
-    """From a frame to a frame with the same index."""
+class _FrameFunction:
+    """Function of frames that returns a frame with the same index."""
 
-    def __init__(self, function: _Checked, columns: Any, dtype: Any) -> None:
+    def __init__(self, function: _CheckedFunction, columns: Any, dtype: Any) -> None:
         self._function, self._columns, self._dtype = function, columns, dtype
         self.__name__ = function.__name__
 
     def __call__(self, frame: Any) -> Any:
         import pandas as pd
 
-        found = self._function(frame.to_numpy(dtype=self._dtype))
-        make = pd.Series if self._columns is None else partial(pd.DataFrame, columns=list(self._columns))
-        return make(found, index=frame.index)
+        values = self._function(frame.to_numpy(dtype=self._dtype))
+        constructor = pd.Series if self._columns is None else partial(pd.DataFrame, columns=list(self._columns))
+        return constructor(values, index=frame.index)
 
 
 def _as_array(X: Any) -> Any:
-    """A Dask array in single or double precision, whose chunks have all columns; nobody counts its rows."""
+    """Return a Dask array in floating point whose chunks have all columns; its rows are not counted."""
     if hasattr(X, "to_dask_array"):
         kinds = list(X.dtypes) if X.ndim == 2 else [X.dtype]
         X = X.astype(np.float32 if all(kind == np.float32 for kind in kinds) else np.float64).to_dask_array()
@@ -219,9 +221,9 @@ def _as_array(X: Any) -> Any:
 
 
 def _features(X: Any, choice: Choice) -> Any:
-    """The columns that are features, checked."""
+    """Return the feature columns, after a check of their types."""
     if choice:
-        X = X[_chosen(X, choice)]
+        X = X[_feature_names(X, choice)]
     if X.ndim != 2 or X.shape[1] == 0:
         raise ValueError(f"X must have rows and columns, got a Dask collection of shape {X.shape}.")
     for name, kind in X.dtypes.items() if hasattr(X, "columns") else [(None, X.dtype)]:
@@ -229,15 +231,15 @@ def _features(X: Any, choice: Choice) -> Any:
             raise ValueError(
                 f"X holds {kind} and not numbers."
                 if name is None
-                else f"column {name!r} holds {kind} and not numbers; {NAME_THEM}."
+                else f"column {name!r} holds {kind} and not numbers; {NAME_FEATURES}."
             )
     return X
 
 
-def _chosen(X: Any, choice: Choice) -> list[str]:
-    """The columns that were named, or all but the key and the weight."""
+def _feature_names(X: Any, choice: Choice) -> list[str]:
+    """Return the chosen columns, or all except the key and the weight."""
     if not hasattr(X, "columns") or X.ndim != 2:
-        raise ValueError("columns, key and weight are names of columns, and X has none; give a Dask DataFrame.")
+        raise ValueError("columns, key and weight are names of columns, and X has none; pass a Dask DataFrame.")
     names = list(X.columns)
     for name in (*(choice.columns or ()), *choice.others):
         if name not in names:
@@ -251,9 +253,9 @@ def _apply(function: Function, block: Any, weights: Any) -> Any:
     return function(block, weights)
 
 
-def _put(function: Function, block: Any, start: int, keys: Any, schema: Any, target: Target) -> None:
+def _write_block(function: Function, block: Any, start: int, keys: Any, schema: Any, target: Target) -> None:
     table = None if keys is None else cast_keys(as_table(keys), schema, "a partition of X")
-    put_rows(function, block, table, start, target)
+    write_results(function, block, table, start, target)
 
 
 def _schema(keys: Any) -> Any:

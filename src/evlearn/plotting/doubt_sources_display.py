@@ -1,4 +1,4 @@
-"""Where doubt comes from: samples in the plane, coloured by the kind of doubt about them."""
+"""Plot of samples, colored by the source of their doubt."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure, SubFigure
 from numpy.typing import ArrayLike
 
-from evlearn.conformal import KindsOfDoubt
+from evlearn.conformal import DoubtSources
 from evlearn.plotting.axes import open_axes
-from evlearn.plotting.plane import place
+from evlearn.plotting.plane import coordinates
 from evlearn.utils.typing import EstimatorLike, FloatArray
 
-#: Colour, mark and size; sure samples are the background.
-_LOOKS: dict[str, tuple[str, str, float]] = {
+#: Color, marker and size; sure samples are in the background.
+_STYLES: dict[str, tuple[str, str, float]] = {
     "sure": ("#C8C8C8", "o", 8),
     "overlap": ("#0072B2", "o", 16),
     "replication": ("#E69F00", "o", 16),
@@ -24,32 +24,32 @@ _LOOKS: dict[str, tuple[str, str, float]] = {
 }
 
 
-class KindsOfDoubtDisplay:
-    """Samples in the plane: which are sure, and where the doubt about the others comes from.
+class DoubtSourcesDisplay:
+    """Plot of samples by source of doubt: sure, overlap, replication or outlier.
 
-    Make it with `from_estimator`; the constructor expects what it computes.
+    Create it with `from_estimator`; the constructor expects computed values.
 
     Parameters
     ----------
     points : ndarray of shape (n_samples, 2)
-        Where the samples are.
+        Coordinates of the samples.
     kinds : ndarray of str of shape (n_samples,)
-        The kind of doubt about each: "sure", "overlap", "replication" or "outlier".
-    axis_labels : tuple of two str
-        Names for the axes.
+        Source of doubt of each sample: "sure", "overlap", "replication" or "outlier".
+    axis_labels : tuple of 2 str
+        Labels of the axes.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where the picture is drawn.
+        Axes of the plot.
     figure_ : matplotlib Figure
-        The figure around it.
+        Figure that contains the axes.
     points_ : dict from str to matplotlib PathCollection
-        The samples of each kind that occurs.
+        Samples of each kind that occurs.
 
     See Also
     --------
-    evlearn.conformal.KindsOfDoubt : The numbers behind it.
+    evlearn.conformal.DoubtSources : Definition of the sources.
 
     Examples
     --------
@@ -57,10 +57,10 @@ class KindsOfDoubtDisplay:
     >>> from sklearn.cluster import KMeans
     >>> from sklearn.datasets import load_iris
     >>> from evlearn.conformal import ConformalClusterer
-    >>> from evlearn.plotting import KindsOfDoubtDisplay
+    >>> from evlearn.plotting import DoubtSourcesDisplay
     >>> X = load_iris().data
-    >>> model = ConformalClusterer(KMeans(3), n_replications=2, random_state=0).fit(X)
-    >>> display = KindsOfDoubtDisplay.from_estimator(model, X)
+    >>> model = ConformalClusterer(KMeans(3), n_splits=2, random_state=0).fit(X)
+    >>> display = DoubtSourcesDisplay.from_estimator(model, X)
     >>> display.kinds.shape
     (150,)
     >>> plt.close(display.figure_)
@@ -79,63 +79,63 @@ class KindsOfDoubtDisplay:
         *,
         features: Sequence[int | str] | None = None,
         ax: Axes | None = None,
-    ) -> KindsOfDoubtDisplay:
-        """The kinds of doubt of a fitted `evlearn.conformal.ConformalClusterer`.
+    ) -> DoubtSourcesDisplay:
+        """Draw the sources of doubt of a fitted `evlearn.conformal.ConformalClusterer`.
 
         Parameters
         ----------
         estimator : fitted ConformalClusterer
-            Its ``doubt_`` is drawn.
+            Clusterer whose ``doubt_`` is drawn.
         X : array-like of shape (n_samples, n_features)
-            The samples that it was fitted to.
-        features : sequence of two int or str, default=None
-            The features to draw; None means the first two of two, and else two principal components.
+            Training samples.
+        features : sequence of 2 int or str, default=None
+            Features to draw; None uses both of 2 features, or the first 2 principal components of more.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
 
         Returns
         -------
-        KindsOfDoubtDisplay
-            The picture, drawn.
+        DoubtSourcesDisplay
+            The drawn display.
         """
         doubt = getattr(estimator, "doubt_", None)
-        if not isinstance(doubt, KindsOfDoubt):
+        if not isinstance(doubt, DoubtSources):
             raise ValueError(f"estimator must be a fitted ConformalClusterer, got {estimator!r}.")
-        points, axis_labels = place(X, features, len(doubt.sets))
+        points, axis_labels = coordinates(X, features, len(doubt.sets))
         return cls(points=points, kinds=doubt.kinds, axis_labels=axis_labels).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> KindsOfDoubtDisplay:
-        """Draw the picture, again or elsewhere.
+    def plot(self, ax: Axes | None = None) -> DoubtSourcesDisplay:
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
 
         Returns
         -------
-        KindsOfDoubtDisplay
-            The display itself.
+        DoubtSourcesDisplay
+            This display.
         """
         self.ax_: Axes
         self.figure_: Figure | SubFigure
         self.ax_, self.figure_ = open_axes(ax)
         self.points_: dict[str, PathCollection] = {}
-        for kind, (color, marker, size) in _LOOKS.items():
-            chosen = np.asarray(self.kinds) == kind
-            if chosen.any():
+        for kind, (color, marker, size) in _STYLES.items():
+            selected = np.asarray(self.kinds) == kind
+            if selected.any():
                 self.points_[kind] = self.ax_.scatter(
-                    self.points[chosen, 0],
-                    self.points[chosen, 1],
+                    self.points[selected, 0],
+                    self.points[selected, 1],
                     s=size,
                     color=color,
                     marker=marker,
                     linewidths=0,
-                    label=f"{kind}: {chosen.sum():,}",
+                    label=f"{kind}: {selected.sum():,}",
                 )
         self.ax_.set(xlabel=self.axis_labels[0], ylabel=self.axis_labels[1])
         self.ax_.legend(frameon=False, fontsize="small")
         return self
 
 
-__all__ = ["KindsOfDoubtDisplay"]
+__all__ = ["DoubtSourcesDisplay"]

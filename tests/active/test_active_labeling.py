@@ -1,4 +1,4 @@
-"""A classifier that asks: which samples, what is made of the answers, and what is kept of them."""
+"""Active learning of classifiers: the choice of samples, use of answers, and their file."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from evlearn.active import ActiveLabelling, LabelAnswer, StopAsking, TerminalLabeller
+from evlearn.active import ActiveLabeling, LabelAnswer, StopQuerying, TerminalLabelOracle
 from evlearn.active.label_answers import as_answer, read_label_answers, write_label_answers
 from evlearn.active.strategies import STRATEGIES, most_doubtful_first
 from evlearn.classify import (
@@ -28,21 +28,21 @@ X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
 
 
-def learner_on(data=X, classes=(0, 1, 2), seed=0, known=None, **parameters):
-    learner = ActiveLabelling(EvidentialKNNClassifier(), classes, random_state=seed, **parameters)
-    return learner.start(data, known=known)
+def learner_on(data=X, classes=(0, 1, 2), seed=0, labels=None, **parameters):
+    learner = ActiveLabeling(EvidentialKNNClassifier(), classes, random_state=seed, **parameters)
+    return learner.start(data, labels=labels)
 
 
 def oracle(sample):
     return int(Y[sample])
 
 
-def test_fewer_labels_than_at_random_for_the_same_accuracy():
-    # Half of the digits are asked about, and accuracy is that on the other half.
+def test_accuracy_is_higher_than_with_random_queries():
+    # Queries are about half of the digits, and accuracy is measured on the other half.
     data, y = load_digits(return_X_y=True)
-    right = {
+    accuracies = {
         strategy: [
-            ActiveLabelling(
+            ActiveLabeling(
                 EvidentialKNNClassifier(), range(10), strategy=strategy, random_state=seed, batch_size=10
             )
             .start(data[::2])
@@ -52,7 +52,7 @@ def test_fewer_labels_than_at_random_for_the_same_accuracy():
         ]
         for strategy in ("margin", "random")
     }
-    assert min(right["margin"]) > max(right["random"])
+    assert min(accuracies["margin"]) > max(accuracies["random"])
 
 
 def test_samples_are_ordered_by_the_strategy_and_ties_by_entropy():
@@ -65,60 +65,60 @@ def test_samples_are_ordered_by_the_strategy_and_ties_by_entropy():
 
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
 @pytest.mark.parametrize("batch_size", [1, 4])
-def test_no_sample_is_asked_about_twice_and_all_strategies_learn(strategy, batch_size):
-    asked = []
+def test_no_query_is_repeated_and_all_strategies_improve_the_classifier(strategy, batch_size):
+    queries = []
 
-    def remember(sample):
-        asked.append(sample)
+    def record(sample):
+        queries.append(sample)
         return None if sample % 5 == 0 else oracle(sample)
 
-    learner = learner_on(strategy=strategy, batch_size=batch_size).run(remember, 30)
-    assert len(set(asked)) == 30
-    assert [one.sample for one in learner.history_] == asked
+    learner = learner_on(strategy=strategy, batch_size=batch_size).run(record, 30)
+    assert len(set(queries)) == 30
+    assert [answer.sample for answer in learner.history_] == queries
     assert learner.estimator_.score(X, Y) > 0.85
 
 
-def test_the_same_seed_asks_the_same():
-    first, again = (learner_on(batch_size=3).run(oracle, 12).history_ for _ in range(2))
-    assert first == again
+def test_queries_depend_on_the_seed_only():
+    first, second = (learner_on(batch_size=3).run(oracle, 12).history_ for _ in range(2))
+    assert first == second
     assert learner_on(seed=1).run(oracle, 12).history_ != first
 
 
-def test_the_most_doubtful_sample_is_asked_about():
+def test_the_query_is_about_the_most_doubtful_sample():
     learner = learner_on(strategy="doubt").run(oracle, 15)
     query = learner.ask()
     doubt = learner.estimator_.predict_mass(X).doubt()
-    doubt[[one.sample for one in learner.history_]] = -1
+    doubt[[answer.sample for answer in learner.history_]] = -1
     assert doubt[query.sample] == doubt.max()
     assert learner.ask() == query
-    assert f"sample {query.sample} may be {query.candidates[0]} (plausibility" in query.why
+    assert f"sample {query.sample} may be {query.candidates[0]} (plausibility" in query.reason
 
 
 def test_samples_of_a_batch_are_far_apart():
     def spread(batch_size):
         learner = learner_on(strategy="margin").run(oracle, 15)
         learner.set_params(batch_size=batch_size)
-        chosen = X[learner._next_batch()]
-        return np.linalg.norm(chosen[:, None] - chosen, axis=-1).sum()
+        rows = X[learner._next_batch()]
+        return np.linalg.norm(rows[:, None] - rows, axis=-1).sum()
 
     doubtful = learner_on(strategy="margin").run(oracle, 15)
-    first = []
+    samples = []
     for _ in range(5):
         query = doubtful.ask()
-        first.append(X[query.sample])
+        samples.append(X[query.sample])
         doubtful.answer(query, None)
-    plain = np.array(first)
-    assert spread(5) > np.linalg.norm(plain[:, None] - plain, axis=-1).sum()
+    doubtful_rows = np.array(samples)
+    assert spread(5) > np.linalg.norm(doubtful_rows[:, None] - doubtful_rows, axis=-1).sum()
 
 
-def test_answers_may_be_sets_with_confidence_or_nothing():
+def test_answers_may_be_sets_with_a_confidence_or_unknown():
     learner = learner_on()
     learner.answer(3, 0)
     learner.answer(60, [1, 2], confidence=0.8)
     learner.answer(120, LabelAnswer(120, (2,), 0.5))
     learner.answer(90, None)
-    known = learner.labels_
-    masses = dict(zip(known.focal_sets.labels, known.masses[[3, 60, 120, 90]].T, strict=True))
+    labels = learner.labels_
+    masses = dict(zip(labels.focal_sets.labels, labels.masses[[3, 60, 120, 90]].T, strict=True))
     np.testing.assert_allclose(masses["{0}"], [1, 0, 0, 0])
     np.testing.assert_allclose(masses["{1,2}"], [0, 0.8, 0, 0])
     np.testing.assert_allclose(masses["{2}"], [0, 0, 0.5, 0])
@@ -135,24 +135,24 @@ def test_answers_may_be_sets_with_confidence_or_nothing():
         pytest.param(EvidentialNeuralClassifier(), marks=pytest.mark.slow),
         make_pipeline(StandardScaler(), EvidentialKNNClassifier()),
     ],
-    ids=lambda one: type(one).__name__,
+    ids=lambda estimator: type(estimator).__name__,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_any_evidential_classifier_with_names_of_classes_and_samples(estimator):
+def test_evidential_classifiers_work_with_names_of_classes_and_samples(estimator):
     frame = pd.DataFrame(X, index=[f"iris {k}" for k in range(150)]).add_prefix("x")
-    learner = ActiveLabelling(estimator, np.unique(NAMES), batch_size=10, random_state=0).start(frame)
-    assert "sample iris" in learner.ask().why
+    learner = ActiveLabeling(estimator, np.unique(NAMES), batch_size=10, random_state=0).start(frame)
+    assert "sample iris" in learner.ask().reason
     learner.run(lambda sample: NAMES[sample], 30)
     assert (learner.estimator_.predict(frame) == NAMES).mean() > 0.85
     assert learner.labels_.sample_names[:2] == ("iris 0", "iris 1")
 
 
-def test_answers_are_kept_and_taken_up_again(tmp_path):
+def test_a_file_of_answers_is_continued(tmp_path):
     path = tmp_path / "answers.csv"
-    whole = learner_on().run(oracle, 20)
+    complete = learner_on().run(oracle, 20)
     learner_on(answers_file=path).run(oracle, 8)
     resumed = learner_on(answers_file=path)
-    assert [one.sample for one in resumed.history_] == [one.sample for one in whole.history_[:8]]
+    assert [answer.sample for answer in resumed.history_] == [answer.sample for answer in complete.history_[:8]]
     assert resumed.estimator_.score(X, Y) > 0.5
     resumed.answer(149, [1, 2], confidence=0.25)
     assert len(Annotations(pd.read_csv(path)).samples) == 9
@@ -174,27 +174,29 @@ HOSTILE = ["a|b", "a", "b", "a|b|c", "", " a", "[a]", '["a"]', "|", 'say "a", b'
         )
     )
 )
-def test_answers_survive_the_file_whatever_the_classes_are_called(tmp_path, drawn):
-    classes, answers = tuple(drawn[0]), drawn[1]
-    history = [as_answer(sample, said, classes, sure) for sample, (said, sure) in enumerate(answers)]
+def test_answers_survive_the_file_whatever_the_classes_are_called(tmp_path, example):
+    classes, answers = tuple(example[0]), example[1]
+    history = [
+        as_answer(sample, labels, classes, confidence) for sample, (labels, confidence) in enumerate(answers)
+    ]
     write_label_answers(tmp_path / "answers.csv", history)
     assert read_label_answers(tmp_path / "answers.csv", classes) == history
 
 
-def test_a_class_with_a_separator_in_its_name_is_not_taken_for_two(tmp_path):
+def test_a_class_with_a_separator_in_its_name_is_not_split(tmp_path):
     path = tmp_path / "answers.csv"
     learner = learner_on(classes=["cat", "dog", "cat|dog"], answers_file=path)
     learner.answer(0, "cat|dog", confidence=1 / 3)
     learner.answer(1, ["cat", "dog"])
     assert path.read_text().splitlines()[1:] == ['0,"[""cat|dog""]",0.3333333333333333', "1,cat|dog,1.0"]
-    again = learner_on(classes=["cat", "dog", "cat|dog"], answers_file=path)
-    assert again.history_ == [LabelAnswer(0, ("cat|dog",), 1 / 3), LabelAnswer(1, ("cat", "dog"), 1.0)]
-    assert again.labels_.verdict(0.3).candidates[:2].tolist() == [[False, False, True], [True, True, False]]
+    resumed = learner_on(classes=["cat", "dog", "cat|dog"], answers_file=path)
+    assert resumed.history_ == [LabelAnswer(0, ("cat|dog",), 1 / 3), LabelAnswer(1, ("cat", "dog"), 1.0)]
+    assert resumed.labels_.verdict(0.3).candidates[:2].tolist() == [[False, False, True], [True, True, False]]
     labels = Annotations(pd.read_csv(path), classes=["cat", "dog", "cat|dog"])
-    np.testing.assert_array_equal(labels.to_partition().masses, again.labels_.masses[:2])
+    np.testing.assert_array_equal(labels.to_partition().masses, resumed.labels_.masses[:2])
 
 
-def test_files_of_plain_names_stay_plain_and_older_files_can_be_read(tmp_path):
+def test_plain_and_older_files_can_be_read(tmp_path):
     path = tmp_path / "answers.csv"
     path.write_text("sample,answer,confidence\n3,0|2,1\n7,,0.5\n9,1,0.25\n")
     learner = learner_on(answers_file=path)
@@ -205,13 +207,13 @@ def test_files_of_plain_names_stay_plain_and_older_files_can_be_read(tmp_path):
     ]
     path.write_text("sample,answer,confidence\n0,a|b,1\n1,c,1\n")
     learner = learner_on(classes=["a|b", "c"], answers_file=path)
-    assert [one.classes for one in learner.history_] == [("a|b",), ("c",)]
+    assert [answer.classes for answer in learner.history_] == [("a|b",), ("c",)]
 
 
-def test_what_is_no_file_of_answers_is_refused(tmp_path):
+def test_an_invalid_file_of_answers_is_rejected(tmp_path):
     path = tmp_path / "answers.csv"
     for text, message in {
-        "first,second,answer\n": "first line should be sample,answer,confidence",
+        "first,second,answer\n": "first line must be sample,answer,confidence",
         "sample,answer,confidence\n1,7,1\n": "line 2 of",
         "sample,answer,confidence\n1,2,3\n": "confidence from 0 to 1",
         "sample,answer,confidence\n999,2,1\n": "about 999, but samples are 0 to 149",
@@ -221,20 +223,20 @@ def test_what_is_no_file_of_answers_is_refused(tmp_path):
             learner_on(answers_file=path)
 
 
-@pytest.mark.parametrize("end", [StopAsking, KeyboardInterrupt])
-def test_whoever_has_had_enough_ends_the_questions(end):
-    def tired(sample):
+@pytest.mark.parametrize("end", [StopQuerying, KeyboardInterrupt])
+def test_an_oracle_can_stop_the_queries(end):
+    def stopping_oracle(sample):
         if len(learner.history_) == 6:
             raise end
         return oracle(sample)
 
-    learner = learner_on(known={0: 0, 60: 1})
+    learner = learner_on(labels={0: 0, 60: 1})
     assert "estimator_" in vars(learner)
-    assert len(learner.run(tired, 50).history_) == 6
+    assert len(learner.run(stopping_oracle, 50).history_) == 6
     assert len(learner.run(oracle, 5).history_) == 11
 
 
-def test_forgetting_and_the_end_of_questions():
+def test_forgotten_samples_are_queried_again():
     learner = learner_on(X[::15]).run(lambda k: oracle(15 * k), 100)
     assert learner.ask() is None
     learner.forget(4)
@@ -243,55 +245,57 @@ def test_forgetting_and_the_end_of_questions():
         learner.forget(4)
 
 
-@pytest.mark.parametrize("how", ["forgotten", "corrected", "unknown"])
-def test_an_estimator_does_not_outlive_the_answers_that_it_was_fitted_to(how):
-    learner = learner_on(known={0: 0, 60: 1})
+@pytest.mark.parametrize("change", ["forgotten", "corrected", "unknown"])
+def test_an_estimator_does_not_outlive_the_answers_that_it_was_fitted_to(change):
+    learner = learner_on(labels={0: 0, 60: 1})
     assert learner.estimator_.predict(X[[60]]) == 1
-    if how == "forgotten":
+    if change == "forgotten":
         learner.forget(60)
     else:
-        learner.answer(60, 0 if how == "corrected" else None)
+        learner.answer(60, 0 if change == "corrected" else None)
     learner.refit()
     assert "estimator_" not in vars(learner)
     query = learner.ask()
-    assert "one of the first" in query.why
+    assert "one of the first" in query.reason
     learner.answer(query, oracle(query.sample))
     learner.answer(100, 2)
     assert sorted(learner.refit().estimator_.classes_) == [0, 1, 2]
-    fresh = learner_on(known={one.sample: one for one in learner.history_})
+    fresh = learner_on(labels={answer.sample: answer for answer in learner.history_})
     expected = fresh.estimator_.predict_mass(X).masses
     np.testing.assert_array_equal(learner.estimator_.predict_mass(X).masses, expected)
 
 
-def test_wrong_use_is_told():
+def test_errors_explain_wrong_use():
     with pytest.raises(NotFittedError, match="call start"):
-        ActiveLabelling(EvidentialKNNClassifier(), [0, 1]).ask()
-    with pytest.raises(ValueError, match="classes must be at least two"):
+        ActiveLabeling(EvidentialKNNClassifier(), [0, 1]).ask()
+    with pytest.raises(ValueError, match="classes must be at least 2 different names"):
         learner_on(classes=[0])
     with pytest.raises(ValueError, match="batch_size"):
         learner_on(batch_size=0)
     with pytest.raises(TypeError, match="evidential classifier"):
-        ActiveLabelling(LogisticRegression(), [0, 1]).start(X)
+        ActiveLabeling(LogisticRegression(), [0, 1]).start(X)
     with pytest.raises(ValueError, match="'cat' is not one of the classes"):
         learner_on().answer(0, "cat")
     with pytest.raises(ValueError, match="confidence must be"):
         learner_on().answer(0, 1, confidence=2)
-    assert clone(ActiveLabelling(EvidentialKNNClassifier(), [0, 1])).batch_size == 1
+    assert clone(ActiveLabeling(EvidentialKNNClassifier(), [0, 1])).batch_size == 1
 
 
 def test_a_person_answers_at_a_terminal(monkeypatch, capsys):
     replies = iter(["tulip", "setosa", " versicolor | virginica 0.7", "virginica 2", "?", "q"])
     monkeypatch.setattr("builtins.input", lambda prompt: next(replies))
-    shown = []
-    person = TerminalLabeller(np.unique(NAMES), pd.DataFrame(X[:, :1], columns=["sepal"]), show=shown.append)
+    displayed = []
+    person = TerminalLabelOracle(
+        np.unique(NAMES), pd.DataFrame(X[:, :1], columns=["sepal"]), show=displayed.append
+    )
     assert person(3) == LabelAnswer(3, ("setosa",), 1.0)
     assert person(60) == LabelAnswer(60, ("versicolor", "virginica"), 0.7)
     assert person(70) is None
-    with pytest.raises(StopAsking):
+    with pytest.raises(StopQuerying):
         person(80)
-    assert shown == [3, 60, 70, 80]
+    assert displayed == [3, 60, 70, 80]
     replies = iter(["cat|dog", "cat|dog 0.5", "cat|type 1", "type 1", "type 1 0.25"])
-    person = TerminalLabeller(["cat", "cat|dog", "type 1"])
+    person = TerminalLabelOracle(["cat", "cat|dog", "type 1"])
     assert [person(0) for _ in range(5)] == [
         LabelAnswer(0, ("cat|dog",)),
         LabelAnswer(0, ("cat|dog",), 0.5),
@@ -300,9 +304,9 @@ def test_a_person_answers_at_a_terminal(monkeypatch, capsys):
         LabelAnswer(0, ("type 1",), 0.25),
     ]
     replies = iter(["type 1", "type 0.5"])
-    person = TerminalLabeller(["type", "type 1"])
+    person = TerminalLabelOracle(["type", "type 1"])
     assert [person(0) for _ in range(2)] == [LabelAnswer(0, ("type 1",)), LabelAnswer(0, ("type",), 0.5)]
-    told = capsys.readouterr().out
-    assert "sepal       4.6" in told
-    assert "'tulip' is not an answer" in told
-    assert "'virginica 2' is not an answer" in told
+    output = capsys.readouterr().out
+    assert "sepal       4.6" in output
+    assert "'tulip' is not an answer" in output
+    assert "'virginica 2' is not an answer" in output
