@@ -11,9 +11,9 @@ MAX_SECONDS = 60
 _seconds = {}
 
 
-def note(gallery_conf, file, stage):
+def note(gallery_conf, file, when):
     """Record the CPU time of an example; for ``reset_modules`` of the gallery."""
-    _seconds[file] = time.process_time() - (_seconds[file] if stage == "after" else 0)
+    _seconds[file] = time.process_time() - (_seconds[file] if when == "after" else 0)
 
 
 def check(app, exception):

@@ -7,7 +7,7 @@ from evlearn.belief import FocalSets, MassFunction
 from evlearn.partition.relational import PairMasses
 from strategies import labels, partitions
 
-NAMES = {"empty": "", "same": "s", "different": "not_s", "unknown": "theta"}
+NAMES = {"empty": "", "same_cluster": "s", "different": "not_s", "unknown": "theta"}
 
 
 @given(partitions(5))
@@ -22,7 +22,7 @@ def test_pair_masses_follow_their_definition(partition):
                     if not a or not b:
                         kind = "empty"
                     elif a == b and len(a) == 1:
-                        kind = "same"
+                        kind = "same_cluster"
                     else:
                         kind = "unknown" if a & b else "different"
                     expected[kind] += ma * mb
@@ -107,5 +107,5 @@ def test_pairs_of_the_butterfly_agree_with_r(reference):
     for partition, suffix in ((credal, ""), (hard, "2")):
         pair_masses = partition.relational(pairs)
         assert isinstance(pair_masses, PairMasses)
-        for kind, key in (("empty", "Me"), ("same", "M1"), ("different", "M0")):
+        for kind, key in (("empty", "Me"), ("same_cluster", "M1"), ("different", "M0")):
             np.testing.assert_allclose(getattr(pair_masses, kind), arrays[key + suffix], rtol=0, atol=1e-12)

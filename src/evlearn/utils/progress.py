@@ -35,7 +35,7 @@ class Progress:
     unit : str
         Unit of `done`: ``"rows"``, ``"iteration"``, ``"sweep"``, ``"pass"``, ``"resample"``, ``"model"``,
         ``"setting"`` or ``"task"``; empty if there is only a message.
-    done : int, default=0
+    n_done : int, default=0
         Number of finished units. Each initialization counts its own iterations. Iteration 0 is the first pass over
         all rows, with the objective of the initialization.
     total : int or None, default=None
