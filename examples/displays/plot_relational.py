@@ -55,7 +55,7 @@ figure, axes = plt.subplots(
     1, 4, figsize=(10.5, 3.3), layout="constrained", sharey=True
 )
 titles = {
-    "same": "same cluster",
+    "same_cluster": "same cluster",
     "different": "different clusters",
     "unknown": "unknown",
     "empty": "one is an outlier",
