@@ -75,6 +75,13 @@ def documented_names():
                     yield entry if entry.startswith("evlearn.") else f"{module}.{entry}"
 
 
+def test_only_packages_and_the_public_module_define_all():
+    source = ROOT / "src" / "evlearn"
+    modules = [path for path in source.rglob("*.py") if path.name != "__init__.py"]
+    names = [path.name for path in modules if re.search("^__all__", path.read_text(), re.MULTILINE)]
+    assert names == ["exceptions.py"]
+
+
 def test_every_public_name_has_exactly_one_api_page():
     def target(path):
         module, name = path.rsplit(".", 1)

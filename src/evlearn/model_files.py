@@ -497,6 +497,3 @@ def _check_steps(steps: list[tuple[str, Any]], fitted: bool) -> None:
             raise ValueError(
                 f"the step {shortened(name)} does not return as many features as the next step expects"
             )
-
-
-__all__ = ["load_model", "save_model"]

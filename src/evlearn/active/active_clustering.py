@@ -382,6 +382,3 @@ class ActiveClustering(CallbackSupportMixin, BaseEstimator):
                 f"estimator must have a fit method that accepts constraints, such as EVCLUS, CECM or NNEVCLUS, "
                 f"got {type(self.estimator).__name__}."
             )
-
-
-__all__ = ["ActiveClustering"]

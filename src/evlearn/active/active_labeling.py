@@ -311,6 +311,3 @@ def _select_distant(distances: FloatArray, size: int) -> IntArray:
     for _ in range(size - 1):
         selection.append(int(distances[selection].min(axis=0).argmax()))
     return np.array(selection, dtype=np.intp)
-
-
-__all__ = ["ActiveLabeling"]

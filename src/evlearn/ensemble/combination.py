@@ -263,6 +263,3 @@ def _check_same_samples(members: Sequence[CredalPartition]) -> None:
     check_sample_names(members)
     if sizes[0] < 2:
         raise ValueError("partitions of 1 sample have no pairs to combine; pass partitions of at least 2 samples.")
-
-
-__all__ = ["combine", "combine_partitions"]

@@ -494,6 +494,3 @@ def _read_responsibilities(init: Any, n_samples: int, number: int) -> FloatArray
         f"init must be labels of {n_samples} samples in {number} clusters, or probabilities of shape "
         f"{(n_samples, number)} that are nonnegative and sum to 1 in each row, got shape {values.shape}."
     )
-
-
-__all__ = ["ParsimoniousGaussianMixture"]

@@ -246,24 +246,3 @@ def labels(location: str, value: Any) -> None:
 
 def unchecked(location: str, value: object) -> None:
     """Accept any value that a file can contain."""
-
-
-__all__ = [
-    "ANY_NUMBER",
-    "DESCENT",
-    "FEATURE_NAMES",
-    "INDICES",
-    "N_FEATURES",
-    "POSITIVE",
-    "SHARES",
-    "TRAINING_SAMPLE_ATTRIBUTES",
-    "Contents",
-    "Part",
-    "any_of",
-    "check_count",
-    "check_features",
-    "check_sets",
-    "labels",
-    "list_of",
-    "unchecked",
-]

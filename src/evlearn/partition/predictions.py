@@ -141,6 +141,3 @@ def decide(
     rejected_labels = [] if rejection_cost is None else [rejected_label]
     unknown_labels = [] if unknown_cost is None else [unknown_label]
     return decisions_as_classes(positions, classes, rejected_labels=rejected_labels, unknown_labels=unknown_labels)
-
-
-__all__ = ["decide", "predict_mass", "predict_set"]

@@ -33,9 +33,9 @@ class Progress:
         Current stage: ``"copy"``, ``"fit"``, ``"bootstrap"`` or ``"search"``; and ``"pass"`` or ``"write"`` for
         rows of a single pass that takes seconds.
     unit : str
-        Unit of `done`: ``"rows"``, ``"iteration"``, ``"sweep"``, ``"pass"``, ``"resample"``, ``"model"``,
+        Unit of `n_done`: ``"rows"``, ``"iteration"``, ``"sweep"``, ``"pass"``, ``"resample"``, ``"model"``,
         ``"setting"`` or ``"task"``; empty if there is only a message.
-    done : int, default=0
+    n_done : int, default=0
         Number of finished units. Each initialization counts its own iterations. Iteration 0 is the first pass over
         all rows, with the objective of the initialization.
     total : int or None, default=None
@@ -390,19 +390,3 @@ def _duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.1f} {name}"
     return f"{seconds:.3g} s"
-
-
-__all__ = [
-    "Callback",
-    "Count",
-    "Progress",
-    "Steps",
-    "clear_line",
-    "current_work",
-    "expect_tasks",
-    "live_text",
-    "report_message",
-    "reporting_as",
-    "watching",
-    "without_callbacks",
-]
