@@ -20,8 +20,7 @@ from evlearn.cluster import CECM, EVCLUS
 from evlearn.cluster.base import with_seed, without_files
 from evlearn.constraints import PairwiseConstraints
 from evlearn.partition import CredalPartition
-from evlearn.utils.callbacks import CallbackSupportMixin
-from evlearn.utils.convergence import atomic_fit, warn_caller
+from evlearn.utils.convergence import CallbackSupportMixin, atomic_fit, warn_caller
 from evlearn.utils.typing import ClustererLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer
 

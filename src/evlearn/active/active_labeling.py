@@ -25,8 +25,7 @@ from evlearn.active.strategies import STRATEGIES, most_doubtful_first
 from evlearn.cluster.base import with_seed
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import partition_of, predicts_masses, transform_through_pipeline, with_names_of
-from evlearn.utils.callbacks import CallbackSupportMixin
-from evlearn.utils.convergence import atomic_fit
+from evlearn.utils.convergence import CallbackSupportMixin, atomic_fit
 from evlearn.utils.reading import select_rows
 from evlearn.utils.typing import ClassifierLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer

@@ -21,8 +21,8 @@ from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import with_names_of
 from evlearn.partition.predictions import decide
-from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.chunks import row_blocks
+from evlearn.utils.convergence import CallbackSupportMixin
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.switches import Switchable

@@ -18,8 +18,7 @@ from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.credal_partition import with_problems
 from evlearn.partition.estimators import digest_of_data, with_names_of
 from evlearn.preprocessing.description import format_number
-from evlearn.utils.callbacks import CallbackSupportMixin
-from evlearn.utils.convergence import warn_caller
+from evlearn.utils.convergence import CallbackSupportMixin, warn_caller
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.switches import Switchable
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray

@@ -5,8 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from evlearn.utils.progress import live_text, watching
-from evlearn.utils.terminal import TerminalLine
+from evlearn.utils.progress import TerminalLine, live_text, watching
 
 _SECONDS_IN_LOG = 1.0
 
