@@ -17,12 +17,12 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import pairwise_distances
 
 from evlearn.active import ActiveClustering, PairAnswer, PairOracle, StopQuerying
-from evlearn.active.strategies import STRATEGIES
+from evlearn.active.queries import STRATEGIES
 from evlearn.cluster import CECM, EVCLUS
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_bananas
 from evlearn.partition import CredalPartition
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 
 class Recorder:
@@ -377,7 +377,7 @@ def test_errors_name_the_invalid_parameter(parameters, message):
 def test_invalid_answers_are_rejected_and_not_recorded():
     X, _ = blobs(10, 2, 0)
     learner = learner_on(X)
-    with pytest.raises(ValueError, match="same must be True, False or None, got 'yes'"):
+    with pytest.raises(ValueError, match="same_cluster must be True, False or None, got 'yes'"):
         learner.answer((0, 1), "yes")
     with pytest.raises(ValueError, match="samples are 0 to 9"):
         learner.answer((0, 10), True)

@@ -14,8 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
 from evlearn.active.answers import Answers, PairAnswer, PairQuery, read_answers, write_answers
-from evlearn.active.asking import run_queries
-from evlearn.active.strategies import STRATEGIES, most_doubtful_first
+from evlearn.active.queries import STRATEGIES, most_doubtful_first, run_queries
 from evlearn.cluster import CECM, EVCLUS
 from evlearn.cluster.base import with_seed, without_files
 from evlearn.constraints import PairwiseConstraints

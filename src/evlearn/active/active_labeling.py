@@ -11,8 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import pairwise_distances
 from sklearn.utils import check_random_state
 
-from evlearn.active.asking import run_queries
-from evlearn.active.label_answers import (
+from evlearn.active.answers import (
     LabelAnswer,
     LabelQuery,
     LabelReply,
@@ -21,7 +20,7 @@ from evlearn.active.label_answers import (
     read_label_answers,
     write_label_answers,
 )
-from evlearn.active.strategies import STRATEGIES, most_doubtful_first
+from evlearn.active.queries import STRATEGIES, most_doubtful_first, run_queries
 from evlearn.cluster.base import with_seed
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import partition_of, predicts_masses, transform_through_pipeline, with_names_of

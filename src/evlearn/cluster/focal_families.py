@@ -11,9 +11,9 @@ from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.partition import CredalPartition
-from evlearn.partition.reading import as_credal
+from evlearn.partition.estimators import as_credal
 from evlearn.utils.memory import available_memory
-from evlearn.utils.specification import Specification
+from evlearn.utils.parameters import Specification
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_choice, check_flag, check_integer
 

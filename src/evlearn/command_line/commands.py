@@ -24,11 +24,16 @@ from evlearn.blocks import open_dataset
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM
 from evlearn.cluster.base import add_problems
 from evlearn.command_line.judging import first_step, fitted_cells, fitted_names, judge, report_rows, takes_text
-from evlearn.command_line.pairs import read_constraints
-from evlearn.command_line.progress import Progress
-from evlearn.command_line.results import ResultFormat, check_distinct, check_output, open_writer
-from evlearn.command_line.sample import Sample
-from evlearn.command_line.tables import CellType, Chunk, NotNumbersError, Table, open_table
+from evlearn.command_line.results import Progress, ResultFormat, check_distinct, check_output, open_writer
+from evlearn.command_line.tables import (
+    CellType,
+    Chunk,
+    NotNumbersError,
+    Sample,
+    Table,
+    open_table,
+    read_constraints,
+)
 from evlearn.exceptions import CollapseWarning
 from evlearn.model_files import load_model, save_model
 from evlearn.model_selection import select_n_clusters
@@ -42,8 +47,8 @@ from evlearn.preprocessing.reading import looks_like_number
 from evlearn.reporting.report import NO_PICTURES, can_draw, write_report
 from evlearn.reporting.review_table import review_table
 from evlearn.utils.files import atomic_write
-from evlearn.utils.places import is_url
 from evlearn.utils.typing import FloatArray
+from evlearn.utils.urls import is_url
 
 METHODS = {"ccm": CCM, "ecm": ECM, "bpec": BPEC, "evclus": EVCLUS, "recm": RECM, "cecm": CECM}
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")

@@ -14,7 +14,7 @@ from evlearn.metrics.pairwise import (
     nonspecificity_index,
 )
 from evlearn.partition import CredalPartition
-from evlearn.partition.reading import as_credal
+from evlearn.partition.estimators import as_credal
 from evlearn.utils.typing import BoolArray, FloatArray, RandomSeed
 from evlearn.utils.validation import check_integer
 

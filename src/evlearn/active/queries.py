@@ -1,4 +1,4 @@
-"""Common parts of active learners: the query loop, and files of answers."""
+"""Common parts of active learners: scores of uncertain samples, the query loop, and files of answers."""
 
 import csv
 import os
@@ -6,7 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from evlearn.partition import CredalPartition
 from evlearn.utils.files import atomic_write, check_folder
+from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_integer
 
 
@@ -64,3 +68,43 @@ def read_lines(path: str | os.PathLike[str], header: Sequence[str]) -> tuple[Pat
     if first != list(header):
         raise ValueError(f"{path} is not a file of answers: its first line must be {','.join(header)}.")
     return path, lines
+
+
+def doubt(partition: CredalPartition) -> FloatArray:
+    """Return 1 minus the belief in the most plausible cluster, as in reports and tables."""
+    return partition.doubt()
+
+
+def nonspecificity(partition: CredalPartition) -> FloatArray:
+    """Return the nonspecificity of each mass function."""
+    return partition.nonspecificity(per_sample=True)
+
+
+def entropy(partition: CredalPartition) -> FloatArray:
+    """Return the entropy of the probabilities that are proportional to plausibilities, in bits."""
+    probabilities = partition.to_fuzzy()
+    return np.asarray(-(probabilities * np.log2(np.where(probabilities > 0, probabilities, 1))).sum(axis=1))
+
+
+def margin(partition: CredalPartition) -> FloatArray:
+    """Return minus the difference between the 2 largest plausibilities."""
+    ordered = np.sort(partition.to_possibilistic(), axis=1)
+    return np.asarray(ordered[:, -2] - ordered[:, -1]) if ordered.shape[1] > 1 else np.zeros(len(ordered))
+
+
+#: Scores by name; "random" is constant.
+STRATEGIES: dict[str, Callable[[CredalPartition], FloatArray]] = {
+    "doubt": doubt,
+    "nonspecificity": nonspecificity,
+    "entropy": entropy,
+    "margin": margin,
+    "random": lambda partition: np.zeros(len(partition)),
+}
+
+
+def most_doubtful_first(strategy: str, partition: CredalPartition, random: np.random.RandomState) -> IntArray:
+    """Return all samples, sorted by decreasing score; ties are sorted by entropy, then at random."""
+    by_chance = random.permutation(len(partition))
+    if strategy == "random":
+        return by_chance
+    return np.lexsort([by_chance, -entropy(partition), -STRATEGIES[strategy](partition)])
