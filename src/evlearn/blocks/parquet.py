@@ -1,8 +1,8 @@
 """Rows of Parquet files, copied once to a memory map for iterative fits, or read part by part on a cluster.
 
-Reading a Parquet file takes longer than an iteration over its rows, so it is done once. On a cluster the files stay
-in place: each worker reads different parts, and caches them on its disk for later passes. Parts that are lost with a
-worker are read again by another one. A prediction, which is a single pass, caches nothing.
+Reading a Parquet file takes longer than an iteration over its rows, so it is done once. On a cluster the files
+stay in place: each worker reads different parts, and caches them on its disk for later passes. Parts that are lost
+with a worker are read again by another one. A prediction, which is a single pass, caches nothing.
 """
 
 import os
