@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from evlearn.belief.notation import format_name
 from evlearn.blocks.parquet import open_dataset
-from evlearn.command_line.dialect import Dialect, Record, detect, has_byte_order_mark
+from evlearn.command_line.dialect import Dialect, Record, detect, has_byte_order_mark, has_letter
 from evlearn.constraints import PairwiseConstraints
 from evlearn.partition import CredalPartition
 from evlearn.partition.credal_partition import with_problems
@@ -183,17 +183,12 @@ class CsvTable(Table):
         self,
         path: str | os.PathLike[str],
         *,
-        delimiter: str | None = None,
-        decimal: str | None = None,
-        thousands: str | None = None,
-        encoding: str | None = None,
         header: bool | None = None,
         expected_names: Sequence[str] = (),
+        **form: str | None,
     ) -> None:
         super().__init__(path)
-        self._dialect = detect(
-            self.path, delimiter=delimiter, decimal=decimal, thousands=thousands, encoding=encoding
-        )
+        self._dialect = detect(self.path, **form)
         self._format = self._dialect.numbers
         records = list(islice(self._dialect.records(), _SAMPLE_ROWS))
         rows = [row for _, row in records]
@@ -225,7 +220,7 @@ class CsvTable(Table):
         if not columns:
             return self._has_header_above_text(first, below, preview)
         numbers = [k for k in columns if self._is_number(first[k])]
-        if any(k not in numbers and _has_letter(first[k]) and not is_missing_text(first[k]) for k in columns):
+        if any(k not in numbers and has_letter(first[k]) and not is_missing_text(first[k]) for k in columns):
             if numbers:
                 self.remark = f"{self.path.name}: line 1 ({preview}) is a header; {_USE_NO_HEADER}"
             return True
@@ -370,14 +365,11 @@ class ParquetTable(Table):
 def open_table(
     path: str | os.PathLike[str],
     *,
-    delimiter: str | None = None,
-    decimal: str | None = None,
-    thousands: str | None = None,
-    encoding: str | None = None,
     header: bool | None = None,
     expected_names: Sequence[str] = (),
+    **form: str | None,
 ) -> Table:
-    """Open a table: a Parquet file if its name has such a suffix, else a CSV file."""
+    """Open a table: a Parquet file or a CSV file with `form`, the parameters of `detect`."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"the file {str(path)!r} does not exist.")
@@ -385,23 +377,11 @@ def open_table(
         return ParquetTable(path)
     if not path.is_file():
         raise ValueError(f"{str(path)!r} is not a regular file, but tables are read several times; save it first.")
-    return CsvTable(
-        path,
-        delimiter=delimiter,
-        decimal=decimal,
-        thousands=thousands,
-        encoding=encoding,
-        header=header,
-        expected_names=expected_names,
-    )
+    return CsvTable(path, header=header, expected_names=expected_names, **form)
 
 
 def _unless_sample(header: bool | None) -> str:
     return " If that line is a sample, use --no-header." if header is None else ""
-
-
-def _has_letter(text: str) -> bool:
-    return any(character.isalpha() for character in text)
 
 
 def _is_majority(flags: list[bool]) -> bool:

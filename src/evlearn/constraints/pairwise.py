@@ -46,7 +46,8 @@ class PairwiseConstraints:
 
     Examples
     --------
-    >>>     >>> constraints = PairwiseConstraints(must_link=[(0, 1), (2, 1)], cannot_link=[(5, 2)])
+    >>> from evlearn.constraints import PairwiseConstraints
+    >>> constraints = PairwiseConstraints(must_link=[(0, 1), (2, 1)], cannot_link=[(5, 2)])
     >>> constraints
     PairwiseConstraints(2 must-link, 1 cannot-link)
     >>> constraints.closure().cannot_link
@@ -127,7 +128,8 @@ class PairwiseConstraints:
 
         Examples
         --------
-        >>>         >>> len(PairwiseConstraints.sample(["a", "b", "b", "a", None], 4, random_state=0))
+        >>> from evlearn.constraints import PairwiseConstraints
+        >>> len(PairwiseConstraints.sample(["a", "b", "b", "a", None], 4, random_state=0))
         4
         """
         codes = label_codes(y, unlabeled, "y")
@@ -302,7 +304,8 @@ class PairwiseConstraints:
 
         Examples
         --------
-        >>>         >>> PairwiseConstraints(must_link=[(0, 5), (5, 7)]).take([5, 6, 7]).must_link.tolist()
+        >>> from evlearn.constraints import PairwiseConstraints
+        >>> PairwiseConstraints(must_link=[(0, 5), (5, 7)]).take([5, 6, 7]).must_link.tolist()
         [[0, 2]]
         """
         selected = np.asarray(samples, dtype=np.intp)

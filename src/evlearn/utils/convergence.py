@@ -66,8 +66,8 @@ def atomic_fit(
 
     Old values are restored by reference, so the method must replace values instead of changing them in place. An
     interruption that ends with a result is not an error. If the estimator has a method `_note_problems`, it gets
-    the messages of `warn_of_collapse` at the end; otherwise they go to the enclosing fit. Callbacks of
-    scikit-learn are for `fit` only.
+    the messages of `warn_of_collapse` at the end; otherwise they go to the enclosing fit. Only `fit`
+    runs the callbacks of the estimator.
     """
     names = [name for name in signature(fit).parameters if name != "self"]
     is_fit = fit.__name__ == "fit"
