@@ -17,7 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import pairwise_distances
 
 from evlearn.active import ActiveClustering, PairAnswer, PairOracle, StopQuerying
-from evlearn.active.queries import STRATEGIES
+from evlearn.active.answers import STRATEGIES
 from evlearn.cluster import CECM, EVCLUS
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_bananas

@@ -1002,7 +1002,7 @@ CHOSEN_LATER = [
         'the class "type 1" cannot be named if there is a class "type"',
     ),
     Mutant(
-        "active/queries.py",
+        "active/answers.py",
         "np.lexsort([by_chance, -entropy(partition), -STRATEGIES[strategy](partition)])",
         "np.lexsort([by_chance, -STRATEGIES[strategy](partition), -entropy(partition)])",
         "every strategy asks by entropy",

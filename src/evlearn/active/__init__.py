@@ -2,9 +2,8 @@
 
 from evlearn.active.active_clustering import ActiveClustering
 from evlearn.active.active_labeling import ActiveLabeling
-from evlearn.active.answers import LabelAnswer, LabelQuery, PairAnswer, PairQuery
+from evlearn.active.answers import LabelAnswer, LabelQuery, PairAnswer, PairQuery, StopQuerying
 from evlearn.active.oracles import PairOracle, TerminalLabelOracle, TerminalPairOracle
-from evlearn.active.queries import StopQuerying
 from evlearn.active.review_queue import ReviewQueue, review_queue
 
 __all__ = [

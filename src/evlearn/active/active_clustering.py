@@ -13,8 +13,16 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
-from evlearn.active.answers import Answers, PairAnswer, PairQuery, read_answers, write_answers
-from evlearn.active.queries import STRATEGIES, most_doubtful_first, run_queries
+from evlearn.active.answers import (
+    STRATEGIES,
+    Answers,
+    PairAnswer,
+    PairQuery,
+    most_doubtful_first,
+    read_answers,
+    run_queries,
+    write_answers,
+)
 from evlearn.cluster import CECM, EVCLUS
 from evlearn.cluster.base import with_seed, without_files
 from evlearn.constraints import PairwiseConstraints

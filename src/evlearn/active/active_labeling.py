@@ -12,15 +12,17 @@ from sklearn.metrics.pairwise import pairwise_distances
 from sklearn.utils import check_random_state
 
 from evlearn.active.answers import (
+    STRATEGIES,
     LabelAnswer,
     LabelQuery,
     LabelReply,
     as_answer,
     labels_of,
+    most_doubtful_first,
     read_label_answers,
+    run_queries,
     write_label_answers,
 )
-from evlearn.active.queries import STRATEGIES, most_doubtful_first, run_queries
 from evlearn.cluster.base import with_seed
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import partition_of, predicts_masses, transform_through_pipeline, with_names_of

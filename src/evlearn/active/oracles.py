@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from evlearn.active.answers import LabelAnswer
-from evlearn.active.queries import StopQuerying
+from evlearn.active.answers import LabelAnswer, StopQuerying
 from evlearn.constraints.pairs import label_codes
 
 _REPLIES: dict[str, bool | None] = {"y": True, "yes": True, "n": False, "no": False, "?": None}
