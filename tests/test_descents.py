@@ -17,7 +17,7 @@ from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import PCCA
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.utils.convergence import Trace, best_of, descend
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 X, Y = load_iris(return_X_y=True)
 SEED = {"random_state": 0}

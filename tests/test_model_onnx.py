@@ -27,7 +27,7 @@ from evlearn.belief import FocalSets
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
 from evlearn.cluster import BPEC, CCM, ECM, EVCLUS, MergedMixture
 from evlearn.mixture import ParsimoniousGaussianMixture
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 X, Y = make_blobs(200, n_features=3, centers=3, cluster_std=2.5, random_state=0)
 TEXT = np.array(["oak", "élm", "the ash"])[Y]

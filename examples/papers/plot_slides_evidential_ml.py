@@ -24,7 +24,7 @@ from evlearn.plotting import (
     MassesDisplay,
     ShepardDisplay,
 )
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 # %%
 # Road scene analysis

@@ -39,7 +39,6 @@ from evlearn.model_contents import (
 from evlearn.partition.storage import check_size, read_focal_sets
 from evlearn.utils.archives import read_archive, write_archive
 from evlearn.utils.files import atomic_write
-from evlearn.utils.places import RemotePath, to_path
 from evlearn.utils.stored_values import (
     ARRAY_TYPES,
     LARGEST_CLAIM,
@@ -53,6 +52,7 @@ from evlearn.utils.stored_values import (
     text,
 )
 from evlearn.utils.typing import EstimatorLike
+from evlearn.utils.urls import RemotePath, to_path
 from evlearn.utils.validation import RUN_TIME
 
 SCHEMA = "evlearn.model"
@@ -497,6 +497,3 @@ def _check_steps(steps: list[tuple[str, Any]], fitted: bool) -> None:
             raise ValueError(
                 f"the step {shortened(name)} does not return as many features as the next step expects"
             )
-
-
-__all__ = ["load_model", "save_model"]

@@ -17,12 +17,12 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import pairwise_distances
 
 from evlearn.active import ActiveClustering, PairAnswer, PairOracle, StopQuerying
-from evlearn.active.strategies import STRATEGIES
+from evlearn.active.answers import STRATEGIES
 from evlearn.cluster import CECM, EVCLUS
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_bananas
 from evlearn.partition import CredalPartition
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 
 class Recorder:

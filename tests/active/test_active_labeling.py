@@ -13,8 +13,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evlearn.active import ActiveLabeling, LabelAnswer, StopQuerying, TerminalLabelOracle
-from evlearn.active.label_answers import as_answer, read_label_answers, write_label_answers
-from evlearn.active.strategies import STRATEGIES, most_doubtful_first
+from evlearn.active.answers import (
+    STRATEGIES,
+    as_answer,
+    most_doubtful_first,
+    read_label_answers,
+    write_label_answers,
+)
 from evlearn.classify import (
     Annotations,
     EvidentialForestClassifier,

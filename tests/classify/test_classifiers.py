@@ -25,7 +25,7 @@ from evlearn.classify import (
     EvidentialRBFClassifier,
 )
 from evlearn.exceptions import CollapseWarning
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 MODELS = [
     EvidentialForestClassifier(20, random_state=0),

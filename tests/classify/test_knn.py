@@ -14,7 +14,7 @@ from evlearn.belief import FocalSets, combine
 from evlearn.classify import EvidentialKNNClassifier
 from evlearn.classify.labels import read_labels
 from evlearn.classify.neighbor_evidence import make_evidence
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 CASES = ["EkNN_glass_K5", "EkNN_glass_K5_lambda1", "EkNN_ionosphere_K5", "EkNN_iris_K5", "EkNN_vehicles_K9"]
 

@@ -14,8 +14,8 @@ from evlearn.belief import FocalSets, combine
 from evlearn.classify import EvidentialNeuralClassifier, EvidentialRBFClassifier
 from evlearn.classify.prototype_networks import ENNLoss, ENNParameters, RBFLoss, RBFParameters, pack, unpack
 from evlearn.classify.weights_of_evidence import combine_evidence
-from evlearn.utils.lbfgs import minimize_lbfgs
-from evlearn.utils.switches import with_switches
+from evlearn.utils.convergence import minimize_lbfgs
+from evlearn.utils.parameters import with_switches
 
 ENN_CASES = [
     "proDS_glass_n7",

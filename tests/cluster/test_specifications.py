@@ -6,7 +6,7 @@ from sklearn.base import clone
 from evlearn.cluster import ECM, EVCLUS, AdaptiveMetric, BootClus, FocalFamily, Quantile
 from evlearn.datasets import load_butterfly
 from evlearn.neural import Solver
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 X = load_butterfly().data
 

@@ -110,8 +110,8 @@ def test_many_constraints_are_expanded_in_blocks_and_in_their_order(monkeypatch)
     X, y = make_bananas(60, random_state=1)
     constraints = PairwiseConstraints.sample(y, 300, random_state=1)
     whole = constraints.expand(X)
-    monkeypatch.setattr("evlearn.constraints.expansion._CANDIDATES_PER_BLOCK", 250)
-    monkeypatch.setattr("evlearn.constraints.expansion._VALUES_PER_BLOCK", 20)
+    monkeypatch.setattr("evlearn.constraints.pairs._CANDIDATES_PER_BLOCK", 250)
+    monkeypatch.setattr("evlearn.constraints.pairs._VALUES_PER_BLOCK", 20)
     assert constraints.expand(X) == whole == expanded_by_hand(constraints, pairwise_distances(X), 5)
 
 

@@ -33,7 +33,7 @@ from evlearn.neural import NNEVCLUS, Solver
 from evlearn.plotting import MassContourDisplay, ObjectiveDisplay, ShepardDisplay
 from evlearn.utils.archives import header_array, read_archive, write_archive
 from evlearn.utils.checkpoints import _digest
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 X, Y = make_fourclass(200, random_state=0)
 MANY_SAMPLES = make_fourclass(2000, random_state=1)[0]

@@ -19,7 +19,7 @@ from evlearn.neural.losses import Losses
 from evlearn.neural.network import EvidentialNetwork, OutlierLink, layers
 from evlearn.neural.side_information import SideInformation
 from evlearn.neural.training import total_loss, train_on_all_pairs
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 CASES = {
     "nnevclus_fourclass_c4_pairs_nH20_fhat": "fourclass",

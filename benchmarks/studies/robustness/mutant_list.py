@@ -39,7 +39,11 @@ TESTS = {
     "partition/": ("tests/partition",),
     "utils/archives.py": ("tests/partition/test_storage.py",),
     "metrics/": ("tests/metrics",),
-    "constraints/penalty.py": ("tests/cluster/pairwise/test_irqp.py", "tests/cluster/pairwise/test_evclus.py"),
+    "constraints/pairwise.py": (
+        "tests/constraints",
+        "tests/cluster/pairwise/test_irqp.py",
+        "tests/cluster/pairwise/test_evclus.py",
+    ),
     "constraints/": ("tests/constraints",),
     "ensemble/": ("tests/ensemble",),
     "mixture/": ("tests/mixture", "tests/cluster/model_based/test_bootclus.py"),
@@ -240,7 +244,7 @@ FROM_THE_REVIEW = [
         equivalent="numbers are unique, so that no number equals one that is held already",
     ),
     Mutant(
-        "constraints/penalty.py",
+        "constraints/pairwise.py",
         "2 * weight / max(len(constraints), 1)",
         "1.9 * weight / max(len(constraints), 1)",
         "constraints weigh less than published",
@@ -541,7 +545,7 @@ CHOSEN = [
         "with several forms the objective counts pairs of an object with itself",
     ),
     Mutant(
-        "constraints/penalty.py",
+        "constraints/pairwise.py",
         "np.stack([must_link, 2 - must_link])",
         "np.stack([must_link, 1 - must_link])",
         "cannot-links are penalized by another amount than must-links",
@@ -781,13 +785,13 @@ CHOSEN = [
     ),
     # constraints
     Mutant(
-        "constraints/expansion.py",
+        "constraints/pairs.py",
         "scores = distances[:, 0, :, None] + distances[:, 1, None, :]",
         "scores = np.maximum(distances[:, 0, :, None], distances[:, 1, None, :])",
         "constraints are given to other pairs than the nearest",
     ),
     Mutant(
-        "constraints/expansion.py",
+        "constraints/pairs.py",
         "~(shared.any(axis=2, keepdims=True) | shared.any(axis=1, keepdims=True))",
         "~shared.any(axis=2, keepdims=True)",
         "an object near both ends of a constraint gets one",
@@ -883,7 +887,7 @@ FROM_THE_THIRD_REVIEW = [
         "samples in sparse places are strange for their place",
     ),
     Mutant(
-        "preprocessing/scales.py",
+        "preprocessing/columns.py",
         "values = clipped if clipped.std() > 0 else values",
         "values = clipped",
         "a column in which few values differ is not scaled",
@@ -998,7 +1002,7 @@ CHOSEN_LATER = [
         'the class "type 1" cannot be named if there is a class "type"',
     ),
     Mutant(
-        "active/strategies.py",
+        "active/answers.py",
         "np.lexsort([by_chance, -entropy(partition), -STRATEGIES[strategy](partition)])",
         "np.lexsort([by_chance, -STRATEGIES[strategy](partition), -entropy(partition)])",
         "every strategy asks by entropy",
@@ -1010,7 +1014,7 @@ CHOSEN_LATER = [
         "a cluster is inferred although two representatives may be of the same one",
     ),
     Mutant(
-        "active/label_answers.py",
+        "active/answers.py",
         "name.isprintable() and _SEPARATOR not in name and",
         "name.isprintable() and",
         'the class "a|b" is read as two classes',
@@ -1084,7 +1088,7 @@ CHOSEN_LATER = [
         "text that begins with = is a formula in a spreadsheet",
     ),
     Mutant(
-        "command_line/sample.py",
+        "command_line/tables.py",
         "self._keys = self._keys[self._sample_positions()]",
         "self._keys = self._keys[: self._size]",
         "the rows of a report are not drawn with equal chances",

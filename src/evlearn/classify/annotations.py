@@ -396,6 +396,3 @@ def _sorted(values: Iterable[Any]) -> list[Any]:
         return sorted(distinct)
     except TypeError:
         return sorted(distinct, key=str)
-
-
-__all__ = ["Annotations"]

@@ -21,11 +21,11 @@ from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import with_names_of
 from evlearn.partition.predictions import decide
-from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.chunks import row_blocks
+from evlearn.utils.convergence import CallbackSupportMixin
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.parameters import Switchable
 from evlearn.utils.reading import Numbers, read_numbers
-from evlearn.utils.switches import Switchable
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_choice
 

@@ -485,6 +485,3 @@ def _fit_effective_number(
         return float(effective_n_estimators), loss(np.log(effective_n_estimators))
     result = minimize_scalar(loss, bounds=np.log(_EFFECTIVE_RANGE), method="bounded")
     return float(np.exp(result.x)), float(result.fun)
-
-
-__all__ = ["EvidentialForestClassifier", "masses_from_forest"]

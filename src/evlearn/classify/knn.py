@@ -296,6 +296,3 @@ class EvidentialKNNClassifier(EvidentialClassifier):
             return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha_)
         neighbors, squares, counts = nearest_by_weight(search, self._n_samples, self.n_neighbors_, self._counts)
         return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha_, counts)
-
-
-__all__ = ["EvidentialKNNClassifier"]

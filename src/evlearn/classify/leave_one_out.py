@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from evlearn.belief import contour
 from evlearn.classify.neighbor_evidence import Evidence
-from evlearn.utils.convergence import Trace
-from evlearn.utils.lbfgs import minimize_lbfgs
+from evlearn.utils.convergence import Trace, minimize_lbfgs
 from evlearn.utils.progress import Count
 from evlearn.utils.typing import FloatArray, IntArray
 

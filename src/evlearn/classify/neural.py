@@ -234,6 +234,3 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
     def _masses(self, rows: FloatArray) -> FloatArray:
         masses = self._network.masses(self._scale(rows))
         return np.column_stack([np.zeros(len(rows)), masses])
-
-
-__all__ = ["EvidentialNeuralClassifier"]

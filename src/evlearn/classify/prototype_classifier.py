@@ -15,8 +15,7 @@ from evlearn.classify.distinct_rows import distinct_rows
 from evlearn.classify.labels import Labels
 from evlearn.classify.prototype_networks import pack, squared_distances, unpack
 from evlearn.classify.sample_weights import read_weights
-from evlearn.utils.convergence import Trace, best_of, publish_trace, warn_caller, warn_of_collapse
-from evlearn.utils.lbfgs import minimize_lbfgs
+from evlearn.utils.convergence import Trace, best_of, minimize_lbfgs, publish_trace, warn_caller, warn_of_collapse
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Steps
 from evlearn.utils.typing import FloatArray

@@ -223,6 +223,3 @@ class EvidentialRBFClassifier(PrototypeClassifier):
     def _masses(self, rows: FloatArray) -> FloatArray:
         constants = np.zeros_like(self.weights_)
         return masses_of_evidence(self._activations(rows), self.weights_, constants, self.focal_sets_)
-
-
-__all__ = ["EvidentialRBFClassifier"]

@@ -327,6 +327,3 @@ def _center_evidence(
     weights = weights - weights.mean(axis=1, keepdims=True)
     constants = (intercepts - intercepts.mean() + means @ weights) / len(weights) - weights * means[:, None]
     return weights, constants
-
-
-__all__ = ["masses_from_linear"]

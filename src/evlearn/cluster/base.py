@@ -18,10 +18,9 @@ from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.credal_partition import with_problems
 from evlearn.partition.estimators import digest_of_data, with_names_of
 from evlearn.preprocessing.description import format_number
-from evlearn.utils.callbacks import CallbackSupportMixin
-from evlearn.utils.convergence import warn_caller
+from evlearn.utils.convergence import CallbackSupportMixin, warn_caller
+from evlearn.utils.parameters import Switchable
 from evlearn.utils.reading import Numbers, read_numbers
-from evlearn.utils.switches import Switchable
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_no_extreme_rows, check_range
 

@@ -1,7 +1,10 @@
 """Families of focal sets: specifications, and selection of pairs of clusters after a first fit."""
 
+import os
+import re
 from collections.abc import Iterable, Sized
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -11,9 +14,8 @@ from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.partition import CredalPartition
-from evlearn.partition.reading import as_credal
-from evlearn.utils.memory import available_memory
-from evlearn.utils.specification import Specification
+from evlearn.partition.estimators import as_credal
+from evlearn.utils.parameters import Specification
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_choice, check_flag, check_integer
 
@@ -22,6 +24,7 @@ KINDS = ("simple", "pairs", "full", "neighbor_pairs")
 _PAIRS_EACH = 2
 # Memory of masses that is always accepted, in bytes, and maximum ratio of larger memory to that of the data.
 _FREE_BYTES, _TIMES_THE_DATA = 1 << 30, 64
+_MACHINE, _CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
 @dataclass
@@ -293,3 +296,40 @@ def random_masses(n_samples: int, n_sets: int, random: np.random.RandomState) ->
     """Draw random initial masses."""
     masses = random.uniform(size=(n_samples, n_sets))
     return np.asarray(masses / masses.sum(axis=1, keepdims=True))
+
+
+def available_memory() -> int | None:
+    """Return the number of bytes that this process can still use, of the machine or of its container.
+
+    Returns
+    -------
+    int or None
+        Number of bytes; the total memory of the machine if the amount in use is unknown, and None if nothing is
+        known.
+    """
+    sizes = [size for size in (_of_machine(), _of_container()) if size is not None]
+    return min(sizes, default=None)
+
+
+def _of_machine() -> int | None:
+    available = re.search(r"^MemAvailable: *(\d+) kB", _text(_MACHINE), re.MULTILINE)
+    if available:
+        return 1024 * int(available[1])
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # Windows has no sysconf; some systems lack these names
+        return None
+
+
+def _of_container() -> int | None:
+    limit = _text(_CONTAINER / "memory.max").strip()
+    # Pages of cached files are not counted, because the system frees them when memory is short.
+    in_use = re.search(r"^anon (\d+)", _text(_CONTAINER / "memory.stat"), re.MULTILINE)
+    return max(int(limit) - int(in_use[1]), 0) if limit.isdigit() and in_use else None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ""

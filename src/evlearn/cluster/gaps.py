@@ -108,6 +108,3 @@ def _disagreement(probabilities: FloatArray) -> FloatArray:
     # In the sum of all differences, the factor of a value is the number of smaller minus that of larger values.
     ranks = 2 * np.arange(number) - number + 1
     return np.asarray(np.einsum("s,snk->n", ranks, np.sort(probabilities, axis=0)) / number**2)
-
-
-__all__ = ["Assign", "GapModel", "masses_with_gaps", "mean_with_gaps", "partition_with_gaps"]

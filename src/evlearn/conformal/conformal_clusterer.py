@@ -386,6 +386,3 @@ def _project_masses(columns: FocalSets, partition: CredalPartition) -> CredalPar
     masses = np.zeros((len(targets), len(columns)), dtype=partition.masses.dtype)
     np.add.at(masses, (samples, targets[samples, sets]), partition.masses[samples, sets])
     return CredalPartition(masses, columns, validate=False)
-
-
-__all__ = ["ConformalClusterer"]

@@ -89,6 +89,3 @@ class DoubtSources:
             f"The clustering itself is unstable there: {share} of the replications assign it to a cluster other "
             f"than {self.best[sample]}. More samples or another number of clusters may help."
         )
-
-
-__all__ = ["DoubtSources"]

@@ -293,6 +293,3 @@ def _rehearsal(scores: FloatArray, is_unseen: BoolArray) -> tuple[FloatArray, Fl
     """Return the surprisal of samples of the unseen class and of the others."""
     references = np.sort(scores[~is_unseen], axis=0)
     return surprisal(scores[is_unseen], references), surprisal(scores[~is_unseen], references, are_included=True)
-
-
-__all__ = ["UnseenClassDetector"]

@@ -329,6 +329,3 @@ def _fit_clusterer(clusterer: Any, data: FloatArray, rows: IntArray | None) -> t
         return fitted, fitted_partition(fitted, data)
     fitted = clusterer.fit(data[rows])
     return fitted, predicted_partition(fitted, data)
-
-
-__all__ = ["CredalEnsemble"]

@@ -61,6 +61,3 @@ def _normalize_rows(masses: FloatArray) -> FloatArray:
     """Normalize masses of pairs, because products double the rounding errors of the sums of rows."""
     masses /= masses.sum(axis=-1, keepdims=True)
     return masses
-
-
-__all__ = ["RULES", "combine_statements"]

@@ -121,6 +121,3 @@ class Products:
 def _make_sparse(masses: FloatArray) -> Any:
     thresholded = np.where(masses > _MIN_MASS, masses, 0).astype(np.float64, copy=False)
     return csr_array(thresholded / thresholded.sum(axis=1, keepdims=True))
-
-
-__all__ = ["Products", "stack_masses"]

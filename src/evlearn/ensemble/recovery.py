@@ -149,6 +149,3 @@ def _targets_between(
         for first, second in zip(first_partitions, second_partitions, strict=True)
     ]
     return np.moveaxis(make_targets(combine_statements(sources, rule)), 0, 1)
-
-
-__all__ = ["Landmarks", "make_pair_forms", "make_targets", "pair_statements", "recover_masses"]

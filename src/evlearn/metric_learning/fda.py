@@ -159,6 +159,3 @@ class FDA(LinearOrKernelFeatures):
         dual_coef = with_signs(weights - weights.mean(axis=1, keepdims=True))
         self.intercept_ = -dual_coef @ means
         self._set_kernel(data, labeled, dual_coef, self.intercept_)
-
-
-__all__ = ["FDA"]

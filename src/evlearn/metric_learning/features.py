@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted
 
-from evlearn.utils.callbacks import CallbackSupportMixin
+from evlearn.utils.convergence import CallbackSupportMixin
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_choice, check_no_extreme_rows, check_range, check_real

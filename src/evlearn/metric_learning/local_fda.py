@@ -140,6 +140,3 @@ def _nearness(X: FloatArray, scales: FloatArray) -> FloatArray:
         nearness = np.exp(-((distances / units) ** 2))
     # Without distinct rows there is no scale: only equal rows are near.
     return np.asarray(np.where(units > 0, nearness, distances == 0), dtype=np.float64)
-
-
-__all__ = ["LocalFDA"]

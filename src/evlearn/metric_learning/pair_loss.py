@@ -9,8 +9,7 @@ from scipy.special import expit
 
 from evlearn.constraints import PairwiseConstraints
 from evlearn.metric_learning.directions import span
-from evlearn.utils.convergence import Report, Trace, best_of
-from evlearn.utils.lbfgs import minimize_lbfgs
+from evlearn.utils.convergence import Report, Trace, best_of, minimize_lbfgs
 from evlearn.utils.typing import FloatArray, IntArray
 
 #: Root mean square of the lengths of pairs at a start.

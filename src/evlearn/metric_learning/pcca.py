@@ -196,6 +196,3 @@ class PCCA(LinearOrKernelFeatures):
             "max_iter": self.max_iter,
             "report": Steps(self.max_iter, self.n_init),
         }
-
-
-__all__ = ["PCCA"]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length
 
 from evlearn.constraints import PairwiseConstraints
-from evlearn.constraints.labels import label_codes
+from evlearn.constraints.pairs import label_codes
 from evlearn.utils.typing import IntArray
 
 #: Maximum number of constraints from labels. If there are more pairs, this number is drawn at random.

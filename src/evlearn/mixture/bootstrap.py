@@ -282,6 +282,3 @@ def _shares(estimator: Any, X: FloatArray) -> FloatArray:
 def _samples_first(shares: FloatArray) -> FloatArray:
     """Transpose (n_replicates, n_components, n_samples), so that samples are contiguous."""
     return np.ascontiguousarray(shares.transpose(2, 1, 0), dtype=np.float32)
-
-
-__all__ = ["FittedReplicates", "GaussianReplicates", "Replicates", "bootstrap"]

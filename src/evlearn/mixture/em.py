@@ -215,6 +215,3 @@ def posterior(X: FloatArray, mixtures: Mixture) -> tuple[FloatArray, FloatArray]
             raise ValueError("a covariance matrix of the mixture is singular; fit it again.")
         logs[:, rows], shares[:, :, rows] = block_logs, block
     return logs, shares
-
-
-__all__ = ["NOWHERE", "Fitted", "Mixture", "posterior", "run_em", "runs_per_call"]

@@ -16,8 +16,7 @@ from evlearn.mixture.gaps import Gaps
 from evlearn.mixture.search import Candidate, Settings, bic, least_variances, search
 from evlearn.mixture.starts import first_partitions
 from evlearn.mixture.units import Units
-from evlearn.utils.callbacks import CallbackSupportMixin
-from evlearn.utils.convergence import Trace, atomic_fit, warn_if_unfinished, warn_of_collapse
+from evlearn.utils.convergence import CallbackSupportMixin, Trace, atomic_fit, warn_if_unfinished, warn_of_collapse
 from evlearn.utils.progress import report_message
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, NumbersLike, RandomSeed
@@ -494,6 +493,3 @@ def _read_responsibilities(init: Any, n_samples: int, number: int) -> FloatArray
         f"init must be labels of {n_samples} samples in {number} clusters, or probabilities of shape "
         f"{(n_samples, number)} that are nonnegative and sum to 1 in each row, got shape {values.shape}."
     )
-
-
-__all__ = ["ParsimoniousGaussianMixture"]

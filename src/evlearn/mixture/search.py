@@ -116,6 +116,3 @@ def _best_of_starts(
                 elif best is None or outcome.objective > best.objective:
                     best = outcome.with_state(outcome.state._replace(responsibilities=np.empty((0, number))))
     return Candidate(best, reason)
-
-
-__all__ = ["Candidate", "Settings", "bic", "least_variances", "search", "simplest"]

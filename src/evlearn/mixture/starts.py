@@ -81,6 +81,3 @@ def _k_means(X: FloatArray, numbers: Sequence[int], random: Any) -> dict[int, In
             number: KMeans(number, n_init=1, random_state=random).fit(X).labels_.astype(np.intp)
             for number in numbers
         }
-
-
-__all__ = ["first_partitions"]

@@ -56,6 +56,3 @@ def _power_of_two(data: FloatArray) -> float:
     if not 1e-140 < spread < 1e140:
         raise ValueError(f"X has a range of {spread:g}, whose square overflows or underflows; change its units.")
     return float(2.0 ** np.round(np.log2(spread)))
-
-
-__all__ = ["Units"]

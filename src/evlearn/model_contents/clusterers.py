@@ -520,5 +520,3 @@ TRANSFORMERS = (
         _validate_components_or_kernels,
     ),
 )
-
-__all__ = ["CLUSTERERS", "PARTS", "TRANSFORMERS"]

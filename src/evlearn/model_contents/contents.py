@@ -8,7 +8,7 @@ from inspect import signature
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from evlearn.utils.specification import Specification
+from evlearn.utils.parameters import Specification
 from evlearn.utils.stored_values import Check, array, flag, number, shortened, whole
 
 #: Attributes that describe the training samples only, and are not in the file.
@@ -246,24 +246,3 @@ def labels(location: str, value: Any) -> None:
 
 def unchecked(location: str, value: object) -> None:
     """Accept any value that a file can contain."""
-
-
-__all__ = [
-    "ANY_NUMBER",
-    "DESCENT",
-    "FEATURE_NAMES",
-    "INDICES",
-    "N_FEATURES",
-    "POSITIVE",
-    "SHARES",
-    "TRAINING_SAMPLE_ATTRIBUTES",
-    "Contents",
-    "Part",
-    "any_of",
-    "check_count",
-    "check_features",
-    "check_sets",
-    "labels",
-    "list_of",
-    "unchecked",
-]

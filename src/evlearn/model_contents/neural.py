@@ -143,5 +143,3 @@ NEURAL = Contents(
     _validate,
     set_state=_make,
 )
-
-__all__ = ["NEURAL", "PARTS"]

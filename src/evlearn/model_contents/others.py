@@ -481,5 +481,3 @@ OTHERS = (
         nested=frozenset({"estimator"}),
     ),
 )
-
-__all__ = ["OTHERS", "PARTS"]

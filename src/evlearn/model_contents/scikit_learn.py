@@ -483,5 +483,3 @@ CLUSTERERS = (
         },
     ),
 )
-
-__all__ = ["CLUSTERERS", "TRANSFORMERS", "n_features_out"]

@@ -151,5 +151,3 @@ TABLES = (
         _CHOICES,
     ),
 )
-
-__all__ = ["TABLES"]

@@ -251,6 +251,3 @@ def _metadata(estimator: Any, last: Any, focal_sets: FocalSets) -> dict[str, str
         "focal_sets": [[frame[k] for k in np.flatnonzero(row)] for row in focal_sets.membership],
     }
     return {key: json.dumps(value, ensure_ascii=False) for key, value in metadata.items()}
-
-
-__all__ = ["to_onnx"]

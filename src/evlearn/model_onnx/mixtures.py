@@ -59,6 +59,3 @@ def _densities(graph: Graph, mixture: Mixture, units: Units, rows: str) -> tuple
     lengths = graph("ReduceSumSquare", whitened, axes=[2], keepdims=0)
     squares = graph("Transpose", graph("Min", lengths, _LARGEST), perm=[1, 0])
     return graph("Sub", constants, graph("Mul", squares, 0.5)), squares
-
-
-__all__ = ["write_merged_mixture", "write_mixture"]

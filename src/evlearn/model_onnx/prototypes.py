@@ -93,6 +93,3 @@ def _masses(graph: Graph, costs: str, empty: float, power: float) -> str:
     weights = ratios if power == 1 else graph("Pow", ratios, power)
     equal = graph.after_zeros(graph.numbers(graph("LessOrEqual", costs, 0.0)))
     return graph.shares(graph.only_where(is_free, equal, weights))
-
-
-__all__ = ["write_prototypes"]

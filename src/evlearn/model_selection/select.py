@@ -290,6 +290,3 @@ def check_values(values: Any, name: str, minimum: int) -> Any:
     if len(set(candidates)) < len(candidates):
         raise ValueError(f"{name} must be different numbers, got {candidates}.")
     return np.array(candidates)
-
-
-__all__ = ["select_n_clusters", "select_parameter"]

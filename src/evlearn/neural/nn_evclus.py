@@ -741,6 +741,3 @@ def _make_stress(losses: Losses, targets: Tensor, partners: Any) -> Any:
         return lambda masses: losses.partner_pairs(masses, indices, partner_targets)
     counts = torch.zeros_like(targets).scatter_add_(1, indices, torch.ones_like(targets[:, :k])) / (n * k)
     return lambda masses: losses.weighted_pairs(masses, targets, counts)
-
-
-__all__ = ["NNEVCLUS"]

@@ -9,7 +9,7 @@ from sklearn.svm import OneClassSVM
 from sklearn.utils.random import sample_without_replacement
 
 from evlearn.blocks import RowDataset
-from evlearn.blocks.moments import Moments, MomentsFrom
+from evlearn.blocks.dataset import Moments, MomentsFrom
 from evlearn.cluster.base import with_seed
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import EXTREME_RATIO, check_choice

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from evlearn.cluster import EVCLUS, belief_peaks
 from evlearn.constraints import PairwiseConstraints
-from evlearn.constraints.labels import label_codes
+from evlearn.constraints.pairs import label_codes
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 #: Minimum number of labels, and of constraints, of a mini-batch that does not use all of them.

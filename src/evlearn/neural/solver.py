@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from evlearn.utils.specification import Specification
+from evlearn.utils.parameters import Specification
 from evlearn.utils.validation import check_choice, check_integer, check_real
 
 SOLVERS = ("auto", "lbfgs", "adam", "rmsprop")

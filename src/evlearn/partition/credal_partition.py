@@ -248,8 +248,8 @@ class CredalPartition:
         >>> print(*partition.verdict().labels()[-2:])
         Ω outlier
         """
+        from evlearn.partition.conversions import degrees_of_membership
         from evlearn.partition.estimators import with_names_of  # loads scikit-learn
-        from evlearn.partition.noise import degrees_of_membership
 
         return with_names_of(X, cls.from_fuzzy(degrees_of_membership(clusterer, X, n_neighbors)))
 

@@ -136,6 +136,3 @@ class DoubtSourcesDisplay:
         self.ax_.set(xlabel=self.axis_labels[0], ylabel=self.axis_labels[1])
         self.ax_.legend(frameon=False, fontsize="small")
         return self
-
-
-__all__ = ["DoubtSourcesDisplay"]

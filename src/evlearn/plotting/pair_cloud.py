@@ -98,6 +98,3 @@ def _draw_density(ax: Axes, x: FloatArray, y: FloatArray) -> QuadMesh:
 
 def _cell_indices(values: FloatArray) -> npt.NDArray[np.intp]:
     return np.clip((values * _BINS).astype(np.intp), 0, _BINS - 1)
-
-
-__all__ = ["PairCloud", "draw_pairs", "read_pairs", "root_mean_squared_difference"]

@@ -174,6 +174,3 @@ def _shade(lightness: float) -> tuple[float, float, float]:
     base = np.array([0.0, 0x72 / 255, 0xB2 / 255])
     red, green, blue = base + (1 - base) * lightness
     return float(red), float(green), float(blue)
-
-
-__all__ = ["PartitionMapDisplay"]

@@ -89,6 +89,3 @@ def _cost(box: FloatArray, occupied: list[FloatArray], frame: FloatArray) -> flo
     overlap = (np.maximum(x_overlap, 0) * np.maximum(y_overlap, 0)).sum()
     outside = np.maximum(frame[:2] - box[:2], 0).sum() + np.maximum(box[2:] - frame[2:], 0).sum()
     return float(overlap + 10 * outside)
-
-
-__all__ = ["to_page_points", "write_names"]

@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from evlearn.preprocessing.columns import learn_column
 from evlearn.preprocessing.description import describe_columns, describe_reason
 from evlearn.preprocessing.reading import RawColumn, looks_like_number, read_columns, split_columns
-from evlearn.utils.callbacks import CallbackSupportMixin
-from evlearn.utils.convergence import warn_caller
+from evlearn.utils.convergence import CallbackSupportMixin, warn_caller
 from evlearn.utils.validation import check_real
 
 

@@ -256,6 +256,3 @@ def _dissimilarities(
         totals += np.where(is_shared, weight * dissimilarities, 0.0)
         counts += weight * is_shared
     return np.divide(totals, counts, out=np.full_like(totals, np.nan), where=counts > 0)
-
-
-__all__ = ["GowerDistances", "gower_distances"]

@@ -221,6 +221,3 @@ def _categories_of(facts: dict[str, Any]) -> list[str | None]:
         return [None for _ in facts["features"]]
     categories: list[str | None] = list(facts["categories"])
     return categories[1:] if len(categories) == 2 else categories
-
-
-__all__ = ["TableEncoder"]

@@ -7,7 +7,7 @@ import numpy as np
 
 from evlearn.partition.verdict import risks
 from evlearn.reporting.samples import Samples
-from evlearn.utils.spreadsheets import escape_formula
+from evlearn.utils.cells import escape_formula
 
 
 def review_table(samples: Samples, limit: int | None = None) -> bytes:

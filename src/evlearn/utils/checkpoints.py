@@ -19,8 +19,8 @@ import numpy as np
 
 from evlearn.utils.archives import header_array, read_archive, write_archive
 from evlearn.utils.files import atomic_write, check_folder, remove_leftovers_of
-from evlearn.utils.places import to_path
 from evlearn.utils.stored_values import check_keys, describe_errors, read_json
+from evlearn.utils.urls import to_path
 from evlearn.utils.validation import RUN_TIME
 
 SCHEMA = "evlearn.checkpoint"

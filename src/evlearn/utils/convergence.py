@@ -1,29 +1,62 @@
-"""The iteration loop of all methods, its trace, and a decorator for methods that learn."""
+"""The decorator of all fits, their iteration loop, its trace, and their warnings."""
 
 import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import wraps
+from inspect import signature
 from threading import Event
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 import numpy as np
+from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from evlearn.exceptions import CollapseWarning
-from evlearn.utils.callbacks import reports_progress
-from evlearn.utils.progress import clear_line
+from evlearn.utils.progress import clear_line, current_work, reporting_as
+from evlearn.utils.typing import FloatArray
 
 _Self = TypeVar("_Self")
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 State = TypeVar("State")
+#: Number of iterations over which L-BFGS must reduce the objective.
+_LBFGS_WINDOW = 10
 #: Problems of the innermost fit that records them.
 _PROBLEMS: ContextVar[list[str] | None] = ContextVar("problems", default=None)
+
+
+if TYPE_CHECKING:
+
+    class CallbackSupportMixin:
+        """Mixin of scikit-learn 1.9 and later."""
+
+        def set_callbacks(self, *callbacks: Any) -> Self:
+            """Set callbacks for the estimator."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Tear callbacks down when the method ends."""
+
+else:
+    try:
+        from sklearn.callback import CallbackSupportMixin, with_callbacks
+    except ImportError:
+
+        class CallbackSupportMixin:
+            """Empty mixin for scikit-learn < 1.9, which has no callbacks."""
+
+        def with_callbacks(method):
+            """Return the method unchanged."""
+            return method
+
+
+@with_callbacks
+def _tear_down(estimator: Any) -> None:
+    """Tear down the callbacks of a fit; `with_callbacks` around `fit` would hide the calling line."""
 
 
 def atomic_fit(
@@ -33,20 +66,32 @@ def atomic_fit(
 
     Old values are restored by reference, so the method must replace values instead of changing them in place. An
     interruption that ends with a result is not an error. If the estimator has a method `_note_problems`, it gets
-    the messages of `warn_of_collapse` at the end; otherwise they go to the enclosing fit.
+    the messages of `warn_of_collapse` at the end; otherwise they go to the enclosing fit. Only `fit`
+    runs the callbacks of the estimator.
     """
-    run = reports_progress(fit)
+    names = [name for name in signature(fit).parameters if name != "self"]
+    is_fit = fit.__name__ == "fit"
 
     @wraps(fit)
     def wrapper(self: _Self, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         attributes = dict(self.__dict__)
+        save_problems = getattr(self, "_note_problems", None)
         try:
-            save_problems = getattr(self, "_note_problems", None)
-            if save_problems is None:
-                return run(self, *args, **kwargs)
-            with recording_problems() as problems:
-                result = run(self, *args, **kwargs)
-            save_problems(tuple(problems))
+            with ExitStack() as stack:
+                problems = [] if save_problems is None else stack.enter_context(recording_problems())
+                arguments = None
+                if is_fit:
+                    stack.enter_context(current_work().inner_fit(self))
+                if is_fit and hasattr(self, "_skl_callbacks"):  # the same check as in scikit-learn
+                    arguments = {**dict(zip(names, args, strict=False)), **kwargs}
+                    stack.callback(_tear_down, self)
+                verbose = getattr(self, "verbose", 0)
+                stack.enter_context(
+                    reporting_as(type(self).__name__, verbose, estimator=self, arguments=arguments)
+                )
+                result = fit(self, *args, **kwargs)
+            if save_problems is not None:
+                save_problems(tuple(problems))
             return result
         except BaseException:
             self.__dict__.update(attributes)
@@ -131,6 +176,47 @@ def best_of(
     if not candidates:
         raise KeyboardInterrupt  # no descent has a result yet
     return replace(min(candidates, key=key), interrupted=any(trace.interrupted for trace in ends))
+
+
+def minimize_lbfgs(
+    evaluate: Callable[[FloatArray], tuple[float, FloatArray]],
+    start: FloatArray,
+    *,
+    tol: float,
+    max_iter: int,
+    gradient_tol: float,
+    lower: FloatArray | None = None,
+    report: Report | None = None,
+) -> Trace[FloatArray]:
+    """Minimize a function by L-BFGS of SciPy; Ctrl-C ends it with the last iteration."""
+    trace = Trace(start, [evaluate(start)[0]])
+    if not len(start):  # older versions of SciPy raise an error
+        return replace(trace, converged=True)
+
+    def callback(intermediate_result: OptimizeResult) -> None:
+        nonlocal trace
+        history = [*trace.history, float(intermediate_result.fun)]
+        previous, objective = history[-1 - _LBFGS_WINDOW :][0], history[-1]
+        trace = Trace(
+            intermediate_result.x.copy(),
+            history,
+            len(history) > _LBFGS_WINDOW and previous - objective <= tol * objective,
+        )
+        if report is not None:
+            report(trace.n_iter, objective)
+        if trace.converged:
+            raise StopIteration
+
+    bounds = None if lower is None else [(bound, None) for bound in lower]
+    options = {"maxiter": max_iter, "maxfun": 50 * max_iter, "ftol": 0, "gtol": gradient_tol}
+    try:
+        result = minimize(
+            evaluate, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=callback
+        )
+    except KeyboardInterrupt:
+        return replace(trace, interrupted=True)
+    # If the line search finds no lower value, the limit of precision is reached.
+    return replace(trace, converged=trace.converged or result.nit < max_iter)
 
 
 def publish_trace(

@@ -266,26 +266,3 @@ def _bounds_text(low: float, high: float, above: bool) -> str:
     bounds = [] if low == -math.inf else [f"above {low:g}" if above else f"of at least {low:g}"]
     bounds += [] if high == math.inf else [f"of at most {high:g}"]
     return "".join(f" {bound}" for bound in [" and ".join(bounds)] if bound)
-
-
-__all__ = [
-    "ARRAY_TYPES",
-    "LARGEST_CLAIM",
-    "Check",
-    "array",
-    "array_of",
-    "check_keys",
-    "check_length",
-    "check_names",
-    "describe_errors",
-    "flag",
-    "instance",
-    "number",
-    "optional",
-    "quadratic_forms",
-    "read_json",
-    "shortened",
-    "table_of",
-    "text",
-    "whole",
-]

@@ -27,7 +27,7 @@ from evlearn.mixture import bootstrap as bootstrap_module
 from evlearn.mixture.bootstrap import bootstrap
 from evlearn.partition import CredalPartition
 from evlearn.utils.parallel import run_jobs
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 
 @parametrize_with_checks([BootClus(n_clusters=2, n_bootstrap=20, covariance_models=["EII", "VVV"])])

@@ -9,7 +9,7 @@ from evlearn.cluster import BootClus
 from evlearn.cluster.model_based.bootclus import masses_from_intervals, masses_of_probabilities
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.partition import CredalPartition
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 
 class Case:

@@ -30,7 +30,7 @@ from evlearn.cluster.neighbors.label_search import Support, combine_evidence, se
 from evlearn.datasets import make_fourclass
 from evlearn.exceptions import CollapseWarning
 from evlearn.model_files import load_model, save_model
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 ignore_single_cluster = pytest.mark.filterwarnings("ignore:all samples are in one cluster:UserWarning")
 seeds = st.integers(0, 10_000)

@@ -21,10 +21,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from evlearn.belief import FocalSets
 from evlearn.cluster import EVCLUS, FocalFamily, Quantile
 from evlearn.constraints import PairwiseConstraints
-from evlearn.constraints.penalty import Penalty
+from evlearn.constraints.pairwise import Penalty
 from evlearn.datasets import load_butterfly, make_bananas, make_fourclass
 from evlearn.exceptions import CollapseWarning
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 from strategies import checks_of_classifiers
 
 SOLVERS = ["exact", "stochastic", "landmark"]

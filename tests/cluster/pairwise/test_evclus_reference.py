@@ -11,7 +11,7 @@ from evlearn.cluster import EVCLUS, Quantile
 from evlearn.cluster.pairwise.partners import draw_partners
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import load_butterfly
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),

@@ -15,7 +15,7 @@ import numpy as np
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel, PrototypeModel, Statistics
 from evlearn.cluster.set_costs import SetCosts, masses_of_costs, powers_of, solve_positive, total_cost
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.specification import Specification
+from evlearn.utils.parameters import Specification
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_choice, check_real, check_shape
 

@@ -259,6 +259,3 @@ class BPEC(PrototypeClusterer):
     def _publish_model(self, model: Model, parameters: ResolvedParameters) -> None:
         super()._publish_model(model, parameters)
         self.n_clusters_ = len(self.cluster_centers_)
-
-
-__all__ = ["BPEC"]

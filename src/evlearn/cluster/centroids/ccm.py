@@ -221,6 +221,3 @@ class CCM(OnlineClusterer):
 
     def _costs(self, focal_sets: FocalSets, parameters: ResolvedParameters) -> SetCosts:
         return SetCosts.ccm(focal_sets, gamma=float(self.gamma), beta=parameters.beta, delta=parameters.delta)
-
-
-__all__ = ["CCM"]

@@ -363,6 +363,3 @@ def _partition(data: FloatArray, problem: Problem, state: State) -> CredalPartit
     masses = state.model.assign(data)
     masses[problem.rows.samples] = state.masses
     return CredalPartition(masses, state.model.focal_sets, validate=False)
-
-
-__all__ = ["CECM"]

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from evlearn.belief import FocalSets
 from evlearn.constraints import PairwiseConstraints
-from evlearn.constraints.penalty import Penalty
+from evlearn.constraints.pairwise import Penalty
 from evlearn.utils.typing import FloatArray, IntArray
 
 PENALTIES = ("plausibility", "symmetric")

@@ -241,6 +241,3 @@ class ECM(OnlineClusterer):
     ) -> Model:
         costs = self._costs(focal_sets, parameters)
         return make_model(self.metric, costs, coordinates, prototypes, metrics=metrics)
-
-
-__all__ = ["ECM"]

@@ -155,6 +155,3 @@ def _check_mask(mask: Any, shape: tuple[int, ...]) -> BoolArray:
 
 def _describe_array(array: Any) -> str:
     return f"an array of {array.dtype} and of shape {array.shape}"
-
-
-__all__ = ["ImageSegmentation", "segment_image"]

@@ -321,6 +321,3 @@ def _mean_square(spreads: FloatArray, sample_weight: Any) -> float:
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     squares = np.minimum(spreads.astype(np.float64), FARTHEST) ** 2
     return float(np.average(squares, weights=weights))
-
-
-__all__ = ["SECM"]

@@ -471,6 +471,3 @@ def masses_of_probabilities(shares: FloatArray, focal_sets: FocalSets) -> FloatA
 
 def _with_empty_set(masses: FloatArray) -> FloatArray:
     return np.hstack([np.zeros((len(masses), 1)), masses])
-
-
-__all__ = ["BootClus", "masses_from_intervals"]

@@ -332,6 +332,3 @@ def leave_one_out_squares(squares: FloatArray, shares: FloatArray, counts: Float
 
 def _stacked(mixture: ParsimoniousGaussianMixture) -> Mixture:
     return Mixture(*(array[None] for array in (mixture.weights_, mixture.means_, mixture.covariances_)))
-
-
-__all__ = ["MergedMixture", "MergedModel", "merge"]

@@ -287,6 +287,3 @@ def _width(n_neighbors: int | str, n_samples: int) -> int:
     if isinstance(n_neighbors, str):
         n_neighbors = min(100, max(10, -(-n_samples // 10)))
     return min(int(n_neighbors), n_samples - 1)
-
-
-__all__ = ["BeliefPeaks", "belief_peaks"]

@@ -473,6 +473,3 @@ def _check_graph(graph: csr_array, *, square: bool) -> csr_array:
     if square and graph.nnz:
         check_diagonal(graph)
     return graph
-
-
-__all__ = ["EKNNClus"]

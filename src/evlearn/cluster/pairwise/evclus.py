@@ -420,6 +420,3 @@ class EVCLUS(RowwiseClusterer):
             self.conflict_, self.transformed_dissimilarities_ = solution.pairs.conflicts(
                 solution.masses, Y, _MAX_SHEPARD_PAIRS
             )
-
-
-__all__ = ["EVCLUS"]

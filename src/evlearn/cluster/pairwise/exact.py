@@ -20,7 +20,7 @@ from evlearn.cluster.pairwise.irqp import (
 from evlearn.cluster.pairwise.landmarks import LandmarkModel
 from evlearn.cluster.pairwise.problem import Problem, Solution
 from evlearn.cluster.pairwise.scales import Scale, targets_of
-from evlearn.constraints.penalty import Penalty
+from evlearn.constraints.pairwise import Penalty
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import Trace
 from evlearn.utils.typing import FloatArray

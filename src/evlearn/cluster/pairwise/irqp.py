@@ -16,7 +16,7 @@ from evlearn.belief import FocalSets
 from evlearn.cluster.focal_families import random_masses
 from evlearn.cluster.pairwise.pair_graph import AllPairs, PairGraph
 from evlearn.constraints import PairwiseConstraints
-from evlearn.constraints.penalty import Penalty
+from evlearn.constraints.pairwise import Penalty
 from evlearn.kernels.simplex_qp import solve_many
 from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.typing import FloatArray, IntArray

@@ -11,7 +11,7 @@ from evlearn.belief import FocalSets
 from evlearn.cluster.pairwise.irqp import best_start, crisp_masses, labels_of, short_descent
 from evlearn.cluster.pairwise.pair_graph import AllPairs, Transform, TransformKind
 from evlearn.partition.verdict import OUTLIER_MASS
-from evlearn.utils.specification import Specification
+from evlearn.utils.parameters import Specification
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_real
 

@@ -441,6 +441,3 @@ def _read_medoids(init: Any, n_clusters: int, n_samples: int) -> IntArray:
             f"init must contain different sample indices from 0 to {n_samples - 1}, got {medoids.tolist()}."
         )
     return medoids.astype(np.intp)
-
-
-__all__ = ["ECMdd"]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from evlearn.belief import FocalSets
 from evlearn.cluster.set_costs import masses_of_costs, total_cost
 from evlearn.utils.convergence import Step, Trace
-from evlearn.utils.specification import Specification
+from evlearn.utils.parameters import Specification
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_choice, check_real, check_shape
 

@@ -475,6 +475,3 @@ def _check_finite(distances: FloatArray) -> FloatArray:
             "X has distances that are not finite numbers; rescale its features, or use another metric."
         )
     return distances
-
-
-__all__ = ["RECM"]
