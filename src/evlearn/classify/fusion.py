@@ -314,6 +314,3 @@ def _fit_reliabilities(plausibilities: FloatArray, targets: FloatArray, n_each: 
     start = np.full(shape[0] * n_each, _START)
     result = minimize(loss, start, jac=True, bounds=[(0, 1)] * len(start)).x
     return np.asarray(np.broadcast_to(result.reshape(shape), (len(against), against.shape[2])).copy())
-
-
-__all__ = ["FusionClassifier"]

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from evlearn.classify import EvidentialForestClassifier
 from evlearn.classify.base import EvidentialClassifier
-from evlearn.classify.distinct_rows import distinct_rows
+from evlearn.classify.samples import distinct_rows
 from evlearn.cluster.base import with_seed
-from evlearn.conformal.strangeness import CRITERIA, Strangeness, exceed_distances, fit_weights, surprisal
+from evlearn.conformal.nonconformity import CRITERIA, Strangeness, exceed_distances, fit_weights, surprisal
 from evlearn.partition.estimators import predicted_partition
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit
@@ -293,6 +293,3 @@ def _rehearsal(scores: FloatArray, is_unseen: BoolArray) -> tuple[FloatArray, Fl
     """Return the surprisal of samples of the unseen class and of the others."""
     references = np.sort(scores[~is_unseen], axis=0)
     return surprisal(scores[is_unseen], references), surprisal(scores[~is_unseen], references, are_included=True)
-
-
-__all__ = ["UnseenClassDetector"]

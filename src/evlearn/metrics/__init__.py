@@ -7,9 +7,9 @@ from evlearn.metrics.risk_coverage import (
     RiskCoverageCurve,
     augrc_score,
     aurc_score,
+    errors_by_verdict,
     risk_coverage_curve,
 )
-from evlearn.metrics.verdict_errors import errors_by_verdict
 
 __all__ = [
     "RiskCoverageCurve",

@@ -230,6 +230,3 @@ def _check_same_samples(
 
 def _format_cell(value: object) -> str:
     return f"{value:.2f}" if isinstance(value, float) else str(value)
-
-
-__all__ = ["PartitionComparison", "compare_partitions", "dominated"]

@@ -352,6 +352,3 @@ def _systematic(shares: FloatArray, number: int) -> IntArray:
     levels = (np.arange(number) + 0.5) / number
     above = shares.cumsum(axis=1)[None] < levels[:, None, None] - 1e-12
     return np.asarray(np.minimum(above.sum(axis=2), shares.shape[1] - 1))
-
-
-__all__ = ["COMPLETIONS", "Conditional", "Filled", "Gaps", "gaps_of"]
