@@ -149,7 +149,7 @@ TESTS = {
     "cluster/relational/weighted_means.py": ("tests/cluster/relational/test_recm.py",),
     "cluster/relational/squared_dissimilarities.py": ("tests/cluster/relational/test_recm.py",),
     "cluster/relational/medoids.py": ("tests/cluster/relational/test_ecmdd.py",),
-    "cluster/neighbors/search.py": (
+    "neighbors.py": (
         "tests/cluster/neighbors/test_belief_peaks.py",
         "tests/cluster/neighbors/test_eknnclus.py",
     ),
@@ -607,7 +607,7 @@ CHOSEN = [
         "the last medoids are kept and not the best",
     ),
     Mutant(
-        "cluster/neighbors/search.py",
+        "neighbors.py",
         "_limit_copies(data, n_neighbors + 1)",
         "_limit_copies(data, n_neighbors)",
         "objects with many duplicates have one neighbor too far",

@@ -13,12 +13,11 @@ from numpy.typing import ArrayLike
 from evlearn.belief import contour
 from evlearn.blocks.sparse import SparseBlock
 from evlearn.classify.base import EvidentialClassifier
-from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.labels import Labels, read_share
-from evlearn.classify.metric_search import GivenDistances, MetricSearch
 from evlearn.classify.neighbor_evidence import Evidence, default_scales, make_evidence
 from evlearn.classify.samples import SampleWeights, read_weights
 from evlearn.cluster.dissimilarities import check_dissimilarities
+from evlearn.neighbors import BoxTree, GivenDistances, MetricSearch
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import Trace, atomic_fit, publish_trace
 from evlearn.utils.lbfgs import minimize_lbfgs

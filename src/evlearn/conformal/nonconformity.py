@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn.covariance import ledoit_wolf
 
 from evlearn.classify import EvidentialKNNClassifier
-from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.samples import distinct_rows, in_units, usual_values
+from evlearn.neighbors import BoxTree
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 #: Names of the criteria, in order.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evlearn.cluster.neighbors.search import find_nearest, find_neighbors
+from evlearn.neighbors import find_nearest, find_neighbors
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 #: Maximum number of clusters with masses on all nested sets, and number of most plausible clusters with nested

@@ -15,8 +15,8 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from evlearn.cluster.base import with_seed, without_files
-from evlearn.cluster.neighbors.search import find_nearest
 from evlearn.conformal.p_values import nonconformity
+from evlearn.neighbors import find_nearest
 from evlearn.partition.estimators import memberships_of, split_pipeline, transform_through_pipeline
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.parallel import one_blas_thread

@@ -12,9 +12,7 @@ from evlearn.classify import (
     EvidentialRBFClassifier,
     FusionClassifier,
 )
-from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.leaves import Leaves
-from evlearn.classify.metric_search import GivenDistances, MetricSearch
 from evlearn.classify.neighbor_evidence import CrispEvidence, SoftEvidence
 from evlearn.classify.prototype_networks import ENNParameters, RBFParameters
 from evlearn.classify.weights_of_evidence import sets_of_evidence
@@ -42,6 +40,7 @@ from evlearn.model_contents.contents import (
     labels,
     list_of,
 )
+from evlearn.neighbors import BoxTree, GivenDistances, MetricSearch
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import predicted_partition, predicts_masses, split_pipeline
 from evlearn.utils.stored_values import (
