@@ -16,13 +16,13 @@ from evlearn.classify import (
     FusionClassifier,
 )
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
-from evlearn.cluster.neighbors.search import find_nearest, find_neighbors
 from evlearn.cluster.pairwise.irqp import rows_against
 from evlearn.conformal import UnseenClassDetector
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA, PCCA, LocalFDA
 from evlearn.mixture import ParsimoniousGaussianMixture
+from evlearn.neighbors import find_nearest, find_neighbors
 
 SINGLE = (1e10, 1e18, 1e20, 3.4e38)  # squares of the last two overflow
 DOUBLE = (1e10, 1e20, 1e38, 1e154, 1e200, 1.7e308)

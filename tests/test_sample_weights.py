@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 import evlearn
 from evlearn.classify import EvidentialForestClassifier, EvidentialKNNClassifier
 from evlearn.cluster import CCM, ECM
-from evlearn.mixture.gaps import Gaps
+from evlearn.mixture.missing_values import Gaps
 
 CENTERS = [[0, 0, 0], [4, 0, 1], [0, 4, 2]]
 X, Y = make_blobs(90, centers=CENTERS, random_state=0)

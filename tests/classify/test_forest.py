@@ -24,7 +24,7 @@ from evlearn.belief import FocalSets, combine, pignistic
 from evlearn.classify import EvidentialForestClassifier, masses_from_forest
 from evlearn.classify.forest import bootstrap_counts, combine_copies, shares_out_of_bag
 from evlearn.classify.leaves import Leaves
-from evlearn.classify.units import usual_values
+from evlearn.classify.samples import usual_values
 
 
 @pytest.fixture(scope="module")

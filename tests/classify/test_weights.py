@@ -11,9 +11,9 @@ from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_de
 
 from evlearn.belief import FocalSets
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
+from evlearn.classify.knn import nearest_by_weight
 from evlearn.classify.labels import read_labels
 from evlearn.classify.neighbor_evidence import make_evidence
-from evlearn.classify.sample_weights import nearest_by_weight
 from evlearn.partition import CredalPartition
 
 CENTERS = [[0.0, 0], [2, 0], [0, 2]]

@@ -32,7 +32,7 @@ from evlearn.cluster import (
 )
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
-from evlearn.mixture.gaps import COMPLETIONS, Conditional, Gaps
+from evlearn.mixture.missing_values import COMPLETIONS, Conditional, Gaps
 
 ESTIMATORS = {
     "ECM": ECM(3, random_state=0),

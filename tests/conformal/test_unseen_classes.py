@@ -20,7 +20,7 @@ from evlearn.classify import (
     EvidentialRBFClassifier,
 )
 from evlearn.conformal import UnseenClassDetector
-from evlearn.conformal.strangeness import CRITERIA, Strangeness, fit_weights, surprisal
+from evlearn.conformal.nonconformity import CRITERIA, Strangeness, fit_weights, surprisal
 
 SMALL = EvidentialForestClassifier(20, effective_n_estimators=1, min_samples_split=2, reach=None)
 CLASSIFIERS = [

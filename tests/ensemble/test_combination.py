@@ -11,15 +11,21 @@ from evlearn.belief import FocalSets
 from evlearn.cluster import ECM
 from evlearn.cluster.focal_families import random_masses
 from evlearn.cluster.pairwise.pair_graph import pairs_with_targets
-from evlearn.ensemble import combine_partitions, fusion
-from evlearn.ensemble.fusion import combine_statements
-from evlearn.ensemble.recovery import Landmarks, make_pair_forms, make_targets, pair_statements, recover_masses
+from evlearn.ensemble import combine_partitions, recovery
+from evlearn.ensemble.recovery import (
+    Landmarks,
+    combine_statements,
+    make_pair_forms,
+    make_targets,
+    pair_statements,
+    recover_masses,
+)
 from evlearn.metrics import credal_rand_index
 from evlearn.metrics.pairwise import _jousselme_distance
 from evlearn.partition import CredalPartition
 from evlearn.partition.relational import PairMasses
 
-RULES = list(fusion.RULES)
+RULES = list(recovery.RULES)
 
 
 def make_partition(seed, n=12, c=3, sets=None):

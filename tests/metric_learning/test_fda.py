@@ -22,7 +22,7 @@ from evlearn.cluster import ECM
 from evlearn.datasets import make_core_and_ring
 from evlearn.metric_learning import FDA, LocalFDA
 from evlearn.metric_learning.directions import class_scatter
-from evlearn.metric_learning.local_fda import local_scatter
+from evlearn.metric_learning.fda import local_scatter
 
 RBF = partial(FDA, kernel="rbf")
 LINEAR = [FDA, LocalFDA]

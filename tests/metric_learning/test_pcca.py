@@ -21,8 +21,8 @@ from evlearn import watching
 from evlearn.cluster import CECM, ECM, EVCLUS
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_core_and_ring, make_fourclass
-from evlearn.metric_learning import FDA, PCCA, supervision
-from evlearn.metric_learning.pair_loss import PairLoss, lower_pair_loss
+from evlearn.metric_learning import FDA, PCCA, features
+from evlearn.metric_learning.pcca import PairLoss, lower_pair_loss
 
 RBF = partial(PCCA, kernel="rbf")
 METHODS = [pytest.param(PCCA, id="linear"), pytest.param(RBF, id="rbf")]
@@ -345,7 +345,7 @@ def test_pairs_are_drawn_if_there_are_many_labels(iris, monkeypatch):
         samples.append(original(*arguments, **settings))
         return samples[-1]
 
-    monkeypatch.setattr(supervision, "MAX_PAIRS", 500)
+    monkeypatch.setattr(features, "MAX_PAIRS", 500)
     monkeypatch.setattr(PairwiseConstraints, "sample", sample)
     z = PCCA(random_state=0).fit(X, y).transform(X)
     assert [len(pairs) for pairs in samples] == [500]

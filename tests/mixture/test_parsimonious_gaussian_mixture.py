@@ -20,7 +20,7 @@ from evlearn.exceptions import CollapseWarning
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.covariance_models import MODELS, MULTIVARIATE, n_free_parameters
 from evlearn.mixture.em import Mixture, posterior, run_em
-from evlearn.mixture.starts import first_partitions
+from evlearn.mixture.search import first_partitions
 
 ROTATABLE = [name for name in MULTIVARIATE if not name.endswith("I") or name.endswith("II")]
 # Models for which EM from the true labels converges to the optimum of mclust.

@@ -15,9 +15,8 @@ from evlearn.belief import FocalSets
 from evlearn.cluster import Quantile
 from evlearn.constraints import PairwiseConstraints
 from evlearn.neural import NNEVCLUS
-from evlearn.neural.losses import Losses
+from evlearn.neural.losses import Losses, SideInformation
 from evlearn.neural.network import EvidentialNetwork, OutlierLink, layers
-from evlearn.neural.side_information import SideInformation
 from evlearn.neural.training import total_loss, train_on_all_pairs
 from evlearn.utils.parameters import with_switches
 

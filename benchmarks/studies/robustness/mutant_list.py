@@ -51,11 +51,11 @@ TESTS = {
     "metric_learning/": ("tests/metric_learning",),
     "classify/": ("tests/classify/test_networks.py", "tests/classify/test_knn.py", "tests/classify"),
     "classify/annotations.py": ("tests/classify/test_annotations.py",),
-    "classify/prototype_classifier.py": ("tests/classify/test_weights.py", "tests/classify/test_networks.py"),
+    "classify/prototype_classifiers.py": ("tests/classify/test_weights.py", "tests/classify/test_networks.py"),
     "classify/forest.py": ("tests/classify/test_forest.py", "tests/classify/test_weights.py"),
     "classify/leaves.py": ("tests/classify/test_forest.py", "tests/classify/test_weights.py"),
     "conformal/": ("tests/conformal/test_conformal_clusterer.py",),
-    "conformal/strangeness.py": ("tests/conformal/test_unseen_classes.py",),
+    "conformal/nonconformity.py": ("tests/conformal/test_unseen_classes.py",),
     "conformal/unseen_classes.py": ("tests/conformal/test_unseen_classes.py",),
     "active/": (
         "tests/active/test_oracles.py",
@@ -153,7 +153,7 @@ TESTS = {
     "cluster/relational/weighted_means.py": ("tests/cluster/relational/test_recm.py",),
     "cluster/relational/squared_dissimilarities.py": ("tests/cluster/relational/test_recm.py",),
     "cluster/relational/medoids.py": ("tests/cluster/relational/test_ecmdd.py",),
-    "cluster/neighbors/search.py": (
+    "neighbors.py": (
         "tests/cluster/neighbors/test_belief_peaks.py",
         "tests/cluster/neighbors/test_eknnclus.py",
     ),
@@ -199,7 +199,7 @@ FROM_THE_REVIEW = [
         "the stochastic solver never comes to rest",
     ),
     Mutant(
-        "classify/rbf.py",
+        "classify/prototype_classifiers.py",
         "prototypes = prototypes[crowded] if crowded.any() else prototypes",
         "prototypes = prototypes",
         "a prototype on one remote object has a scale and a say of its own",
@@ -611,7 +611,7 @@ CHOSEN = [
         "the last medoids are kept and not the best",
     ),
     Mutant(
-        "cluster/neighbors/search.py",
+        "neighbors.py",
         "_limit_copies(data, n_neighbors + 1)",
         "_limit_copies(data, n_neighbors)",
         "objects with many duplicates have one neighbor too far",
@@ -690,7 +690,7 @@ CHOSEN = [
         "the gradient of the price of weights is wrong",
     ),
     Mutant(
-        "classify/rbf.py",
+        "classify/prototype_classifiers.py",
         "weights - weights.mean(axis=1, keepdims=True)",
         "weights",
         "weights of evidence do not sum to zero over the classes",
@@ -759,14 +759,14 @@ CHOSEN = [
         "a straight line has an elbow",
     ),
     Mutant(
-        "model_selection/criteria.py",
+        "model_selection/select.py",
         "return None if name in NUMBERS and len(np.unique(labels)) < value else labels",
         "return labels",
         "fits with fewer clusters than asked for are judged as if they had them",
     ),
     # ensemble
     Mutant(
-        "ensemble/fusion.py",
+        "ensemble/recovery.py",
         'np.where(np.isnan(combined), belief.combine(sources, focal_sets, rule="average"), combined)',
         "combined",
         "sources that contradict each other fully give no number",
@@ -804,7 +804,7 @@ CHOSEN = [
     ),
     # metric_learning
     Mutant(
-        "metric_learning/pair_loss.py",
+        "metric_learning/pcca.py",
         "((gaps**2).sum(axis=1) - 1)",
         "((gaps**2).sum(axis=1) - 0.5)",
         "distances are compared with another threshold than one",
@@ -869,7 +869,7 @@ FROM_THE_THIRD_REVIEW = [
         "a sample that is in the bag of every tree has NaN as masses",
     ),
     Mutant(
-        "conformal/strangeness.py",
+        "conformal/nonconformity.py",
         "references[-1, 0] + np.log(4)",
         "references[-1, 0]",
         "samples are the strangest at half the documented distance",
@@ -881,7 +881,7 @@ FROM_THE_THIRD_REVIEW = [
         "all rehearsals leave out the same part",
     ),
     Mutant(
-        "conformal/strangeness.py",
+        "conformal/nonconformity.py",
         "distances - self.spacing[neighbors].mean(axis=1)",
         "distances + self.spacing[neighbors].mean(axis=1)",
         "samples in sparse places are strange for their place",
@@ -941,13 +941,13 @@ CHOSEN_LATER = [
         "sets do not pay for the errors that outliers may be, and coverage is too low",
     ),
     Mutant(
-        "conformal/outliers.py",
+        "conformal/p_values.py",
         "references = others if len(others) else fitted",
         "references = fitted",
         "new samples are compared with those that the model was fitted to",
     ),
     Mutant(
-        "conformal/support.py",
+        "conformal/replication.py",
         "result[:, -1] = np.delete(support, matches, axis=1).sum(axis=1)",
         "result[:, -1] = 0",
         "clusters without a counterpart do not count as errors",
@@ -971,7 +971,7 @@ CHOSEN_LATER = [
         "copies are in different parts, and the rate of false alarms does not hold",
     ),
     Mutant(
-        "conformal/strangeness.py",
+        "conformal/nonconformity.py",
         "np.full(len(part), 0.5 / len(part))",
         "np.full(len(part), 1 / len(rows))",
         "questions are weighted by the size of the class that plays the unseen one",
@@ -1143,7 +1143,7 @@ CHOSEN_LATER = [
         "samples of weight 2 do not count twice",
     ),
     Mutant(
-        "classify/prototype_classifier.py",
+        "classify/prototype_classifiers.py",
         "np.bincount(inverse, weights)",
         "np.bincount(inverse)",
         "networks ignore sample_weight and class_weight",

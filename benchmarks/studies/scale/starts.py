@@ -16,7 +16,8 @@ from benchmarks.common import record
 from evlearn.blocks.dataset import ArrayDataset
 from evlearn.cluster import ECM
 from evlearn.cluster.centroids.fit import first_state
-from evlearn.cluster.centroids.starts import draw, kmeans, squared_distances
+from evlearn.cluster.centroids.kmeans import kmeans, squared_distances
+from evlearn.cluster.centroids.starts import draw
 
 ROWS, FEATURES, CLUSTERS, ROWS_EACH, RUNS = 500_000, 16, 500, 20, 10
 #: Concentration of the sizes: a large value yields nearly equal sizes.

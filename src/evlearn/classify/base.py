@@ -16,7 +16,7 @@ from evlearn.blocks.sparse import SparseBlock, with_length
 from evlearn.classify.labels import Labels, check_same_samples, read_labels
 from evlearn.cluster.centroids.weights import check_weights
 from evlearn.cluster.gaps import partition_with_gaps
-from evlearn.mixture.gaps import Gaps, gaps_of
+from evlearn.mixture.missing_values import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import with_names_of

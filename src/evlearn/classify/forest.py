@@ -14,13 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets, commonality, contour, expand_masses, pignistic
 from evlearn.classify.base import EvidentialClassifier
-from evlearn.classify.box_tree import BoxTree
-from evlearn.classify.commonalities import masses_of_logs
-from evlearn.classify.distinct_rows import distinct_rows
 from evlearn.classify.labels import Labels, singletons_and_frame
 from evlearn.classify.leaves import Leaves
-from evlearn.classify.sample_weights import read_weights
-from evlearn.classify.units import in_units, usual_values
+from evlearn.classify.samples import distinct_rows, in_units, read_weights, usual_values
+from evlearn.classify.weights_of_evidence import masses_of_logs
+from evlearn.neighbors import BoxTree
 from evlearn.partition import CredalPartition
 from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import split_pipeline, with_names_of

@@ -15,9 +15,9 @@ from sklearn.metrics import pairwise_distances
 from evlearn.belief import FocalSets, commonality, expand_masses
 from evlearn.blocks.sparse import SparseBlock
 from evlearn.classify.labels import Labels, singletons_and_frame
-from evlearn.classify.metric_search import plain_rows
 from evlearn.cluster.neighbors.label_search import weights_to_masses
 from evlearn.kernels.neighbor_loss import loss
+from evlearn.neighbors import plain_rows
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray, Metric
 from evlearn.utils.validation import EXTREME_RATIO, distance_ratios

@@ -13,7 +13,7 @@ from evlearn.blocks.open import needs_blocks
 from evlearn.cluster.collapse import lacks_evidence, warn_of_few_samples, without_evidence
 from evlearn.cluster.gaps import Assign, masses_with_gaps
 from evlearn.exceptions import ScaleWarning
-from evlearn.mixture.gaps import Gaps, gaps_of
+from evlearn.mixture.missing_values import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.credal_partition import with_problems
 from evlearn.partition.estimators import digest_of_data, with_names_of

@@ -1,7 +1,7 @@
 r"""Missing values as doubt: masses of samples with missing values.
 
-Completions :math:`x^{(1)},\dots,x^{(S)}` of a sample are drawn (`evlearn.mixture.gaps`). With :math:`m_s` the
-masses of completion s and :math:`p_s` their pignistic probabilities, the masses of the sample are
+Completions :math:`x^{(1)},\dots,x^{(S)}` of a sample are drawn by `evlearn.mixture.missing_values`. With
+:math:`m_s` the masses of completion s and :math:`p_s` their pignistic probabilities, the masses of the sample are
 
 .. math:: m=(1-a)\,\frac1S\sum_sm_s+a\,m_\Omega,\qquad a=\frac1{S^2}\sum_{s,t}\tfrac12\|p_s-p_t\|_1 .
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from evlearn import belief
 from evlearn.belief import FocalSets
-from evlearn.mixture.gaps import Gaps
+from evlearn.mixture.missing_values import Gaps
 from evlearn.partition import CredalPartition
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.reading import Numbers

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from evlearn.classify import EvidentialForestClassifier
 from evlearn.classify.base import EvidentialClassifier
-from evlearn.classify.distinct_rows import distinct_rows
+from evlearn.classify.samples import distinct_rows
 from evlearn.cluster.base import with_seed
-from evlearn.conformal.strangeness import CRITERIA, Strangeness, exceed_distances, fit_weights, surprisal
+from evlearn.conformal.nonconformity import CRITERIA, Strangeness, exceed_distances, fit_weights, surprisal
 from evlearn.partition.estimators import predicted_partition
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit

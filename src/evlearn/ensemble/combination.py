@@ -13,9 +13,15 @@ from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.focal_families import FocalFamily, kind_of, make_focal_sets
 from evlearn.cluster.pairwise.irqp import SweepResult, stratified_indices
-from evlearn.ensemble.fusion import DOUBT_RULES, RULES, CombinationRule
-from evlearn.ensemble.products import stack_masses
-from evlearn.ensemble.recovery import Landmarks, pair_statements, recover_masses
+from evlearn.ensemble.recovery import (
+    DOUBT_RULES,
+    RULES,
+    CombinationRule,
+    Landmarks,
+    pair_statements,
+    recover_masses,
+    stack_masses,
+)
 from evlearn.partition import CredalPartition, align_clusters
 from evlearn.partition.alignment import check_sample_names
 from evlearn.partition.estimators import as_credal

@@ -18,8 +18,7 @@ from evlearn.cluster.centroids.robust_kmeans import rows_to_fit
 from evlearn.cluster.focal_families import FocalFamily
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.ensemble.combination import check_parameters, choose_focal_sets, combine
-from evlearn.ensemble.fusion import CombinationRule
-from evlearn.ensemble.recovery import Landmarks
+from evlearn.ensemble.recovery import CombinationRule, Landmarks
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, predicted_partition, split_pipeline
 from evlearn.utils.chunks import row_blocks

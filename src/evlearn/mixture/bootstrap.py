@@ -11,10 +11,9 @@ from scipy.linalg import solve_triangular
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from evlearn.mixture.em import NOWHERE, Fitted, Mixture, posterior, run_em, runs_per_call
+from evlearn.mixture.em import NOWHERE, Fitted, Mixture, Units, posterior, run_em, runs_per_call
 from evlearn.mixture.parsimonious_gaussian_mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.search import bic, simplest
-from evlearn.mixture.units import Units
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace, warn_caller
 from evlearn.utils.parallel import one_blas_thread, run_jobs

@@ -11,11 +11,9 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from evlearn.mixture.covariance_models import MULTIVARIATE, ONE_DIMENSIONAL, n_free_parameters
-from evlearn.mixture.em import Fitted, Mixture, posterior
-from evlearn.mixture.gaps import Gaps
-from evlearn.mixture.search import Candidate, Settings, bic, least_variances, search
-from evlearn.mixture.starts import first_partitions
-from evlearn.mixture.units import Units
+from evlearn.mixture.em import Fitted, Mixture, Units, posterior
+from evlearn.mixture.missing_values import Gaps
+from evlearn.mixture.search import Candidate, Settings, bic, first_partitions, least_variances, search
 from evlearn.utils.convergence import CallbackSupportMixin, Trace, atomic_fit, warn_if_unfinished, warn_of_collapse
 from evlearn.utils.progress import report_message
 from evlearn.utils.reading import read_numbers

@@ -31,9 +31,8 @@ from evlearn.cluster.set_costs import DEAREST, SetCosts
 from evlearn.metric_learning import FDA, PCCA, LocalFDA
 from evlearn.metric_learning.features import KERNEL_ATTRIBUTES, KERNEL_PARAMS, KERNELS
 from evlearn.mixture.bootstrap import GaussianReplicates
-from evlearn.mixture.em import Mixture
-from evlearn.mixture.gaps import Gaps
-from evlearn.mixture.units import Units
+from evlearn.mixture.em import Mixture, Units
+from evlearn.mixture.missing_values import Gaps
 from evlearn.model_contents.contents import (
     ANY_NUMBER,
     DESCENT,

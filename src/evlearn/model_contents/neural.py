@@ -20,10 +20,9 @@ from evlearn.model_contents.contents import (
     list_of,
 )
 from evlearn.neural import NNEVCLUS
-from evlearn.neural.model import NeuralModel
-from evlearn.neural.network import EvidentialNetwork, layers
+from evlearn.neural.network import EvidentialNetwork, NeuralModel, layers
 from evlearn.neural.reading import Reader
-from evlearn.neural.solver import SOLVERS, Solver
+from evlearn.neural.training import SOLVERS, Solver
 from evlearn.utils.stored_values import (
     array,
     check_length,

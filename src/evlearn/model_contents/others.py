@@ -12,24 +12,20 @@ from evlearn.classify import (
     EvidentialRBFClassifier,
     FusionClassifier,
 )
-from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.leaves import Leaves
-from evlearn.classify.metric_search import GivenDistances, MetricSearch
 from evlearn.classify.neighbor_evidence import CrispEvidence, SoftEvidence
 from evlearn.classify.prototype_networks import ENNParameters, RBFParameters
 from evlearn.classify.weights_of_evidence import sets_of_evidence
 from evlearn.conformal import ConformalClusterer, UnseenClassDetector
-from evlearn.conformal.outliers import OutlierScorer
-from evlearn.conformal.p_values import Scores
-from evlearn.conformal.strangeness import CRITERIA, Strangeness
-from evlearn.conformal.support import ClustererAdapter
+from evlearn.conformal.nonconformity import CRITERIA, Strangeness
+from evlearn.conformal.p_values import OutlierScorer, Scores
+from evlearn.conformal.replication import ClustererAdapter
 from evlearn.ensemble import CredalEnsemble
 from evlearn.ensemble.credal_ensemble import EnsembleModel
-from evlearn.ensemble.fusion import RULES
-from evlearn.ensemble.recovery import Landmarks
+from evlearn.ensemble.recovery import RULES, Landmarks
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.covariance_models import MULTIVARIATE, ONE_DIMENSIONAL
-from evlearn.mixture.gaps import Gaps
+from evlearn.mixture.missing_values import Gaps
 from evlearn.model_contents.contents import (
     ANY_NUMBER,
     DESCENT,
@@ -44,6 +40,7 @@ from evlearn.model_contents.contents import (
     labels,
     list_of,
 )
+from evlearn.neighbors import BoxTree, GivenDistances, MetricSearch
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import predicted_partition, predicts_masses, split_pipeline
 from evlearn.utils.stored_values import (

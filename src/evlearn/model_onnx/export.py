@@ -12,7 +12,6 @@ import evlearn
 from evlearn.belief import FocalSets
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
 from evlearn.classify.base import LARGEST
-from evlearn.classify.box_tree import BoxTree
 from evlearn.cluster import BPEC, CCM, ECM, MergedMixture
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.model_onnx.classifiers import (
@@ -24,6 +23,7 @@ from evlearn.model_onnx.graph import IR_VERSION, OPSET, Graph, Output
 from evlearn.model_onnx.mixtures import write_merged_mixture, write_mixture
 from evlearn.model_onnx.prototypes import write_prototypes
 from evlearn.model_steps import Affine, scaler_and_last
+from evlearn.neighbors import BoxTree
 from evlearn.partition import SURE_LEVEL
 from evlearn.partition.verdict import OUTLIER_MASS
 from evlearn.utils.typing import EstimatorLike

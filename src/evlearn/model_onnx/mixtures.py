@@ -6,8 +6,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from evlearn.cluster.outlier_rule import Segments
-from evlearn.mixture.em import NOWHERE, Mixture
-from evlearn.mixture.units import Units
+from evlearn.mixture.em import NOWHERE, Mixture, Units
 from evlearn.model_onnx.graph import Graph, Output
 from evlearn.model_onnx.prototypes import outlier_scores, with_scores
 from evlearn.utils.validation import EXTREME_RATIO

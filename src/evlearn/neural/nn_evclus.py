@@ -38,16 +38,22 @@ from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.constraints import NamedConstraints, PairwiseConstraints
 from evlearn.constraints.named import resolve_constraints
 from evlearn.neural.dissimilarity import make_dissimilarity, make_transform
-from evlearn.neural.exchange import process_rank, share_number
-from evlearn.neural.losses import Losses
-from evlearn.neural.model import NeuralModel
-from evlearn.neural.network import EvidentialNetwork, OutlierLink, draw_weights, layers
-from evlearn.neural.problem import Problem
+from evlearn.neural.losses import Losses, SideInformation, find_guides, read_side_information
+from evlearn.neural.network import EvidentialNetwork, NeuralModel, OutlierLink, draw_weights, layers
 from evlearn.neural.reading import draw_indices, make_reader, read_rows
-from evlearn.neural.side_information import SideInformation, find_guides, read_side_information
-from evlearn.neural.solver import SOLVERS, Solver
-from evlearn.neural.starts import draw_examples, imitate_masses, make_example_masses, refine_masses
-from evlearn.neural.training import Batches, Best, torch_seed, total_loss, train_in_batches, train_on_all_pairs
+from evlearn.neural.starts import Problem, draw_examples, imitate_masses, make_example_masses, refine_masses
+from evlearn.neural.training import (
+    SOLVERS,
+    Batches,
+    Best,
+    Solver,
+    process_rank,
+    share_number,
+    torch_seed,
+    total_loss,
+    train_in_batches,
+    train_on_all_pairs,
+)
 from evlearn.neural.training_samples import ArraySamples, RowSamples, TrainingSamples
 from evlearn.utils.checkpoints import Checkpoint, identity_of
 from evlearn.utils.convergence import Report, Trace, atomic_fit, publish_trace

@@ -13,8 +13,8 @@ from sklearn.datasets import make_blobs
 from benchmarks.common.measuring import peak_bytes
 from evlearn.cluster import BeliefPeaks, belief_peaks
 from evlearn.cluster.neighbors.belief_peaks import _graph
-from evlearn.cluster.neighbors.search import Neighbors
 from evlearn.datasets import load_butterfly, make_fourclass
+from evlearn.neighbors import Neighbors
 
 
 def read_table(reference_file, name):

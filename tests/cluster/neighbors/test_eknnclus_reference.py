@@ -7,7 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from evlearn.cluster import EKNNClus
 from evlearn.cluster.neighbors.label_search import Support, combine_evidence, search_labels
-from evlearn.cluster.neighbors.search import find_neighbors
+from evlearn.neighbors import find_neighbors
 
 CASES = {
     "EkNNclus_fourclass_K60": {"q": 0.9, "power": 2},

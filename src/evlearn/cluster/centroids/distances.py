@@ -8,7 +8,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from evlearn.cluster.gaps import mean_with_gaps
-from evlearn.mixture.gaps import Gaps
+from evlearn.mixture.missing_values import Gaps
 from evlearn.utils.typing import DataLike, FloatArray
 
 

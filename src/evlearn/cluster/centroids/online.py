@@ -21,7 +21,7 @@ from evlearn.cluster.centroids.scales import ResolvedParameters
 from evlearn.cluster.centroids.warmup_buffer import BufferLimits, WarmupBuffer
 from evlearn.cluster.centroids.weights import check_weights, weight_unit
 from evlearn.cluster.focal_families import has_two_steps, kind_of
-from evlearn.mixture.gaps import Gaps
+from evlearn.mixture.missing_values import Gaps
 from evlearn.utils.convergence import Trace, atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike, FloatArray

@@ -11,7 +11,7 @@ from evlearn.cluster.centroids.fit import summarize_data
 from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
-from evlearn.cluster.neighbors.search import find_neighbors
+from evlearn.neighbors import find_neighbors
 from evlearn.utils.typing import FloatArray
 
 #: Size of the buffer, or size per cluster if that is larger.

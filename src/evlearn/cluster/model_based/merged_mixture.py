@@ -15,8 +15,7 @@ from evlearn.cluster.outlier_rule import OUTLIER_RATE, OutlierRule, Segments
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import GaussianReplicates
-from evlearn.mixture.em import Mixture
-from evlearn.mixture.units import Units
+from evlearn.mixture.em import Mixture, Units
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import atomic_fit, ignoring_collapse, warn_of_collapse
 from evlearn.utils.parallel import one_blas_thread

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
-from evlearn.cluster.neighbors.search import BLOCK, Neighbors, check_finite, find_neighbors, is_metric
+from evlearn.neighbors import BLOCK, Neighbors, check_finite, find_neighbors, is_metric
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray, Metric
 from evlearn.utils.validation import check_integer, check_real

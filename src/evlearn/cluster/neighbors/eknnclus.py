@@ -17,7 +17,7 @@ from evlearn.belief import FocalSets
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.dissimilarities import check_diagonal, check_dissimilarities
 from evlearn.cluster.neighbors.label_search import LabelArray, Support, combine_evidence, search_labels
-from evlearn.cluster.neighbors.search import find_copies, find_nearest, find_neighbors, is_metric
+from evlearn.neighbors import find_copies, find_nearest, find_neighbors, is_metric
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.convergence import (

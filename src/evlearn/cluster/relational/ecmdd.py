@@ -25,7 +25,6 @@ from evlearn.cluster.focal_families import (
     refuse_too_many_sets,
 )
 from evlearn.cluster.isolation import BEYOND_REACH, crisp_clusters
-from evlearn.cluster.neighbors.search import check_finite
 from evlearn.cluster.relational.medoids import (
     KINDS_OF_MEDOIDS,
     MedoidKind,
@@ -41,6 +40,7 @@ from evlearn.cluster.relational.medoids import (
     settle_medoids,
     spread_medoids,
 )
+from evlearn.neighbors import check_finite
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks

@@ -1,4 +1,4 @@
-"""Strangeness of samples with respect to known classes, by several criteria."""
+"""Nonconformity of samples with known classes, by several criteria."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +10,8 @@ from sklearn.base import clone
 from sklearn.covariance import ledoit_wolf
 
 from evlearn.classify import EvidentialKNNClassifier
-from evlearn.classify.box_tree import BoxTree
-from evlearn.classify.distinct_rows import distinct_rows
-from evlearn.classify.units import in_units, usual_values
+from evlearn.classify.samples import distinct_rows, in_units, usual_values
+from evlearn.neighbors import BoxTree
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 #: Names of the criteria, in order.

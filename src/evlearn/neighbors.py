@@ -1,20 +1,29 @@
-"""Search for the nearest neighbors of all samples, each without itself, in blocks."""
+"""Exact search for nearest neighbors: of other rows in a tree, of samples themselves, or in a matrix of distances.
+
+Classifiers use `BoxTree`, `MetricSearch` or `GivenDistances`, which share an interface, and sort ties by number.
+Clusterers use `find_neighbors` and `find_nearest`.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed, effective_n_jobs
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, csr_matrix
 from scipy.spatial.distance import cdist
 from sklearn import config_context
 from sklearn.neighbors import KDTree, NearestNeighbors
 
+from evlearn.blocks.sparse import SparseBlock
+from evlearn.kernels.neighbors import LEAF, nearest
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import FloatArray, IntArray, Metric
 
+_PADDING = np.iinfo(np.int32).max  # number of empty places in leaves
+_TASK_LEAVES = 64  # per parallel task
 #: Maximum number of features for a tree; with more features, exhaustive search is faster.
 _MAX_TREE_FEATURES = 15
 #: Maximum number of values per block, and megabytes for the parameter `working_memory` in scikit-learn. Both are
@@ -29,6 +38,202 @@ _MAX_MEAN_RATIO = 100.0
 #: Approximate number of rows for this test.
 _MIDDLE_ROWS = 20
 _EUCLIDEAN = ("euclidean", "l2", "minkowski")
+
+
+class BoxTree(NamedTuple):
+    """Tree of samples in boxes that are halved along their longest side.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (2 * n_leaves, width)
+        Boxes, padded with zeros. Node 1 is the root, and node i has the children 2 i and 2 i + 1.
+    points : ndarray of shape (n_leaves, n_features, leaf size)
+        Samples of each leaf.
+    numbers : ndarray of int32 of shape (n_leaves, leaf size)
+        Numbers of these samples.
+    smallest : ndarray of int32 of shape (2 * n_leaves,)
+        Lowest number in each box.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    points: FloatArray
+    numbers: npt.NDArray[np.int32]
+    smallest: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, data: FloatArray) -> "BoxTree":
+        """Build a tree of samples."""
+        leaves = [np.arange(len(data))]
+        while len(leaves) * LEAF < len(data):
+            leaves = [half for members in leaves for half in _split(data, members)]
+        numbers = np.full((len(leaves), LEAF), _PADDING, dtype=np.int32)
+        numbers[np.arange(LEAF) < np.array([[len(members)] for members in leaves])] = np.concatenate(leaves)
+        is_sample = numbers[:, None] < _PADDING
+        points = np.ascontiguousarray(data[np.minimum(numbers, len(data) - 1)].transpose(0, 2, 1))
+        return cls(
+            lower=_pad(_aggregate(np.where(is_sample, points, np.inf).min(axis=2), np.minimum)),
+            upper=_pad(_aggregate(np.where(is_sample, points, -np.inf).max(axis=2), np.maximum)),
+            points=np.where(is_sample, points, np.inf),
+            numbers=numbers,
+            smallest=_aggregate(numbers.min(axis=1), np.minimum),
+        )
+
+    @property
+    def samples(self) -> FloatArray:
+        """Samples, in their original order."""
+        is_sample = self.numbers < _PADDING
+        rows = np.empty((int(is_sample.sum()), self.points.shape[1]))
+        rows[self.numbers[is_sample]] = self.points.transpose(0, 2, 1)[is_sample]
+        return rows
+
+    def nearest_others(
+        self, n_neighbors: int, *, n_jobs: int | None = None
+    ) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        """Return the nearest other samples of each sample; ties are sorted by number.
+
+        Returns
+        -------
+        indices : ndarray of int32 of shape (n_samples, n_neighbors)
+            Neighbors.
+        squares : ndarray of shape (n_samples, n_neighbors)
+            Squared distances to them.
+        """
+        return self._nearest(self, n_neighbors, others=True, n_jobs=n_jobs)
+
+    def nearest_of(
+        self, rows: FloatArray, n_neighbors: int, *, n_jobs: int | None = None
+    ) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        """Return the nearest samples of rows; ties are sorted by number.
+
+        Returns
+        -------
+        indices : ndarray of int32 of shape (n_rows, n_neighbors)
+            Samples.
+        squares : ndarray of shape (n_rows, n_neighbors)
+            Squared distances to them.
+        """
+        return self._nearest(BoxTree.of(rows), n_neighbors, others=False, n_jobs=n_jobs)
+
+    def _nearest(
+        self, queries: "BoxTree", n_neighbors: int, *, others: bool, n_jobs: int | None
+    ) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        shape = (int((queries.numbers < _PADDING).sum()), n_neighbors)
+        indices, squares = np.empty(shape, dtype=np.int32), np.empty(shape)
+        tasks = [
+            (tuple(self), tuple(queries), leaves.start, leaves.stop, others, indices, squares)
+            for leaves in row_blocks(len(queries.points), _TASK_LEAVES)
+        ]
+        if len(tasks) == 1:  # for a few rows, starting workers would take longer
+            nearest(*tasks[0])
+        else:
+            Parallel(n_jobs, prefer="threads", require="sharedmem")(delayed(nearest)(*task) for task in tasks)
+        return indices, squares
+
+
+def _split(data: FloatArray, members: IntArray) -> list[IntArray]:
+    half = -(-len(members) // LEAF // 2) * LEAF  # a multiple of full leaves; a few leaves may be empty
+    if len(members) <= half:
+        return [members, members[:0]]
+    rows = data[members]
+    axis = (rows.max(axis=0) - rows.min(axis=0)).argmax()
+    order = rows[:, axis].argpartition(half)
+    return [members[order[:half]], members[order[half:]]]
+
+
+def _aggregate(leaves: npt.NDArray[Any], reduce: np.ufunc) -> npt.NDArray[Any]:
+    """Aggregate values of leaves for all nodes; node 0 does not exist."""
+    levels = [leaves]
+    while len(levels[0]) > 1:
+        levels.insert(0, reduce(levels[0][::2], levels[0][1::2]))
+    return np.concatenate([np.zeros_like(leaves[:1]), *levels])
+
+
+def _pad(boxes: FloatArray) -> FloatArray:
+    """Append columns of zeros, up to a multiple of 4 columns."""
+    padded = np.zeros((len(boxes), -(-boxes.shape[1] // 4) * 4))
+    padded[:, : boxes.shape[1]] = boxes
+    return padded
+
+
+@dataclass(frozen=True)
+class MetricSearch:
+    """Neighbor search with the interface of `evlearn.neighbors.BoxTree`, for any metric.
+
+    Attributes
+    ----------
+    samples : SparseBlock or ndarray of shape (n_samples, n_features)
+        Samples.
+    metric : str or callable
+        Distance of samples.
+    """
+
+    samples: Any
+    metric: Metric
+
+    def nearest_others(
+        self, n_neighbors: int, *, n_jobs: int | None = None
+    ) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        """Return the nearest other samples of each sample, and squared distances."""
+        return self._nearest(None, n_neighbors, n_jobs)
+
+    def nearest_of(
+        self, rows: Any, n_neighbors: int, *, n_jobs: int | None = None
+    ) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        """Return the nearest samples of rows, and squared distances."""
+        if isinstance(self.samples, SparseBlock) and not isinstance(rows, SparseBlock):
+            rows = SparseBlock(rows)
+        return self._nearest(plain_rows(rows), n_neighbors, n_jobs)
+
+    def _nearest(
+        self, queries: Any, n_neighbors: int, n_jobs: int | None
+    ) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        self._search.set_params(n_jobs=n_jobs)
+        distances, indices = self._search.kneighbors(queries, n_neighbors)
+        return indices.astype(np.int32), np.asarray(distances**2)
+
+    @cached_property
+    def _search(self) -> Any:
+        algorithm = "brute" if isinstance(self.samples, SparseBlock) else "auto"
+        search = NearestNeighbors(metric=self.metric, algorithm=algorithm)
+        return search.fit(plain_rows(self.samples))
+
+
+def plain_rows(rows: Any) -> Any:
+    """Convert rows for scikit-learn metrics: sparse rows have 32-bit indices."""
+    if not isinstance(rows, SparseBlock):
+        return rows
+    matrix = rows.matrix
+    parts = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
+    return csr_matrix(parts, shape=matrix.shape)
+
+
+@dataclass(frozen=True)
+class GivenDistances:
+    """Neighbor search by precomputed distances; ties are sorted by number. Rows of new samples contain distances.
+
+    Attributes
+    ----------
+    distances : ndarray of shape (n_samples, n_samples) or None
+        Distances between the samples, which are required only for a fit.
+    """
+
+    distances: FloatArray | None
+
+    def nearest_others(
+        self, n_neighbors: int, *, n_jobs: int | None = None
+    ) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        """Return the nearest other samples of each sample, and squared distances."""
+        others = np.array(self.distances)
+        np.fill_diagonal(others, np.inf)
+        return self.nearest_of(others, n_neighbors, n_jobs=n_jobs)
+
+    def nearest_of(
+        self, rows: FloatArray, n_neighbors: int, *, n_jobs: int | None = None
+    ) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        """Return the nearest samples of rows, and squared distances."""
+        indices, distances = _nearest_columns(rows, n_neighbors)
+        return indices, distances**2
 
 
 @dataclass(frozen=True)
@@ -105,8 +310,7 @@ def find_nearest(
 ) -> csr_array:
     """Find the samples that are nearest to new samples."""
     if data is None:
-        nearest = np.argsort(new, axis=1, kind="stable")[:, :n_neighbors].astype(np.int32)
-        return _to_graph(nearest, np.take_along_axis(new, nearest, axis=1), new.shape[1])
+        return _to_graph(*_nearest_columns(new, n_neighbors), new.shape[1])
     search = _Search(data, np.arange(len(data)), metric, n_jobs)
     indices = np.empty((len(new), n_neighbors), dtype=np.int32)
     distances = np.empty(indices.shape)
@@ -192,6 +396,12 @@ def check_finite(distances: FloatArray, metric: Any) -> None:
             f"metric={metric!r} gives distances between rows of X that are not finite: rescale X, remove "
             "rows with very large values, or use another metric."
         )
+
+
+def _nearest_columns(distances: FloatArray, n_neighbors: int) -> tuple[npt.NDArray[np.int32], FloatArray]:
+    """Return the columns with the smallest distances in each row, and these distances."""
+    nearest = np.argsort(distances, axis=1, kind="stable")[:, :n_neighbors]
+    return nearest.astype(np.int32), np.take_along_axis(distances, nearest, axis=1)
 
 
 def _middle(data: FloatArray) -> FloatArray:
