@@ -19,12 +19,14 @@ from evlearn.blocks.targets import Target
 from evlearn.utils.chunks import row_blocks, task_slices
 from evlearn.utils.parallel import run_tasks
 from evlearn.utils.progress import Count
-from evlearn.utils.typing import EstimatorLike, IntArray
+from evlearn.utils.typing import EstimatorLike, FloatArray, IntArray
 
 Function = Callable[..., Any]
 # Maximum number of rows whose results are in memory at a time during writing.
 _WRITTEN_ROWS = 1 << 20
 _LOCK = threading.Lock()
+# Range of the largest weight for which sums are safe in single precision, too.
+_MIN_WEIGHT, _MAX_WEIGHT = 1e-6, 1e6
 
 
 class RowDataset(ABC):
@@ -434,3 +436,37 @@ def write_results(function: Function, rows: Any, keys: Any, start: int, target: 
 def _write_block(function: Function, rows: ArrayDataset, target: Target, block: slice) -> None:
     keys = None if rows.keys is None else rows.keys.read_rows(block.start, block.stop)
     write_results(function, rows.read_rows(block.start, block.stop), keys, block.start, target)
+
+
+def check_weights(weights: Any, rows: RowDataset) -> FloatArray | None:
+    """Return sample weights as an array, and raise ValueError if they are invalid."""
+    stored_weights = getattr(rows, "weights", None)
+    if weights is None and stored_weights is None:
+        return None
+    if stored_weights is not None:
+        if weights is not None:
+            raise ValueError("sample_weight is given, and X was opened with weight=...; give one of them.")
+        weights = (
+            stored_weights.read_rows(0, len(rows))[:, 0]
+            if hasattr(stored_weights, "read_rows")
+            else stored_weights
+        )
+    if hasattr(weights, "__dask_graph__"):
+        weights = weights.compute()
+    try:
+        array = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be numbers, got {weights!r}.") from error
+    if array.ndim == 0:
+        array = np.full(len(rows), float(array))
+    if array.shape != (len(rows),):
+        raise ValueError(f"sample_weight must be 1D with shape {(len(rows),)}, got {array.shape}.")
+    if not np.isfinite(array).all() or (array < 0).any() or not array.any():
+        raise ValueError("sample_weight must be finite numbers that are not negative and not all zero.")
+    return array
+
+
+def weight_unit(weights: FloatArray | None) -> float:
+    """Return the divisor of the weights: 1, or a power of 2 for weights too small or too large for sums."""
+    largest = 1.0 if weights is None else float(weights.max())
+    return 1.0 if _MIN_WEIGHT < largest < _MAX_WEIGHT else float(2.0 ** np.floor(np.log2(largest)))
