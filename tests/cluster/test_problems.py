@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 import evlearn
 from evlearn.cluster import CCM, ECM, EVCLUS, RECM, ECMdd, EKNNClus, MergedMixture
 from evlearn.cluster.base import add_problems
-from evlearn.cluster.collapse import warn_of_small_clusters
+from evlearn.cluster.fit_warnings import warn_of_small_clusters
 from evlearn.conformal import ConformalClusterer
 from evlearn.ensemble import CredalEnsemble
 from evlearn.exceptions import CollapseWarning

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from evlearn.blocks.sparse import SparseBlock
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
-from evlearn.cluster.centroids.sparse_starts import Isometry, distinct_rows
+from evlearn.cluster.centroids.starts import Isometry, distinct_rows
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA
 from evlearn.mixture import ParsimoniousGaussianMixture

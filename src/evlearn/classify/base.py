@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from evlearn import belief
 from evlearn.belief import FocalSets
+from evlearn.blocks.dataset import check_weights
 from evlearn.blocks.sparse import SparseBlock, with_length
 from evlearn.classify.labels import Labels, check_same_samples, read_labels
-from evlearn.cluster.centroids.weights import check_weights
-from evlearn.cluster.gaps import partition_with_gaps
+from evlearn.cluster.missing_values import partition_with_gaps
 from evlearn.mixture.missing_values import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.credal_partition import of_classes

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, ClusterMixin
 
 from evlearn.belief import FocalSets
 from evlearn.blocks.open import needs_blocks
-from evlearn.cluster.collapse import lacks_evidence, warn_of_few_samples, without_evidence
-from evlearn.cluster.gaps import Assign, masses_with_gaps
+from evlearn.cluster.fit_warnings import lacks_evidence, warn_of_few_samples, without_evidence
+from evlearn.cluster.missing_values import Assign, masses_with_gaps
 from evlearn.exceptions import ScaleWarning
 from evlearn.mixture.missing_values import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition

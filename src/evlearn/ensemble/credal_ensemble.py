@@ -14,9 +14,9 @@ from sklearn.utils import check_random_state
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.base import read_in_memory, with_seed, without_files
-from evlearn.cluster.centroids.robust_kmeans import rows_to_fit
+from evlearn.cluster.centroids.kmeans import rows_to_fit
 from evlearn.cluster.focal_families import FocalFamily
-from evlearn.cluster.rowwise import RowwiseClusterer
+from evlearn.cluster.row_clusterer import RowwiseClusterer
 from evlearn.ensemble.combination import check_parameters, choose_focal_sets, combine
 from evlearn.ensemble.recovery import CombinationRule, Landmarks
 from evlearn.partition import CredalPartition

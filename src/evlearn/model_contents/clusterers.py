@@ -8,7 +8,7 @@ from evlearn.belief import FocalSets, check_masses
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.cluster.centroids.adaptive import AdaptiveMetric, AdaptiveModel
 from evlearn.cluster.centroids.model import FARTHEST, Coordinates, EuclideanModel, Statistics
-from evlearn.cluster.centroids.warmup_buffer import BufferLimits, WarmupBuffer
+from evlearn.cluster.centroids.online import BufferLimits, WarmupBuffer
 from evlearn.cluster.focal_families import KINDS, FocalFamily
 from evlearn.cluster.model_based.bootclus import BootstrapModel
 from evlearn.cluster.model_based.merged_mixture import MergedModel
@@ -25,8 +25,7 @@ from evlearn.cluster.relational.medoids import (
     MedoidModel,
     Medoids,
 )
-from evlearn.cluster.relational.squared_dissimilarities import Squares
-from evlearn.cluster.relational.weighted_means import RelationalModel
+from evlearn.cluster.relational.weighted_means import RelationalModel, Squares
 from evlearn.cluster.set_costs import DEAREST, SetCosts
 from evlearn.metric_learning import FDA, PCCA, LocalFDA
 from evlearn.metric_learning.features import KERNEL_ATTRIBUTES, KERNEL_PARAMS, KERNELS

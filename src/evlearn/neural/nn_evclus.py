@@ -31,10 +31,9 @@ from evlearn.cluster.focal_families import (
     mutual_neighbors,
     n_pair_neighbors,
 )
-from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, TransformKind
-from evlearn.cluster.pairwise.partners import draw_partners, read_partners
+from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, TransformKind, draw_partners, read_partners
 from evlearn.cluster.pairwise.scales import Quantile, check_d0
-from evlearn.cluster.rowwise import RowwiseClusterer
+from evlearn.cluster.row_clusterer import RowwiseClusterer
 from evlearn.constraints import NamedConstraints, PairwiseConstraints
 from evlearn.constraints.named import resolve_constraints
 from evlearn.neural.dissimilarity import make_dissimilarity, make_transform

@@ -9,8 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn.cluster import BPEC, CCM, CECM, ECM, RECM, belief_peaks
-from evlearn.cluster.centroids.kmeans import kmeans
-from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
+from evlearn.cluster.centroids.kmeans import kmeans, kmeans_solutions
 from evlearn.cluster.centroids.scales import Scales, is_one_cloud
 from evlearn.cluster.focal_families import auto_focal_sets
 from evlearn.exceptions import CollapseWarning

@@ -24,7 +24,7 @@ from evlearn import cluster
 from evlearn.belief import FocalSets
 from evlearn.cluster import AdaptiveMetric
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
-from evlearn.cluster.centroids.constrained_rows import (
+from evlearn.cluster.centroids.constrained_descent import (
     ConstrainedRows,
     best_rows,
     independent_groups,

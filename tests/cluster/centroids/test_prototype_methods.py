@@ -28,7 +28,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from benchmarks.common import papers
 from evlearn.belief import FocalSets
 from evlearn.cluster import BPEC, CCM, ECM
-from evlearn.cluster.centroids.alternation import Alternation
+from evlearn.cluster.centroids.fit import Alternation
 from evlearn.datasets import load_butterfly
 from strategies import checks_of_classifiers
 

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evlearn.belief import FocalSets
 from evlearn.cluster import CCM, ECM, SECM, FocalFamily
-from evlearn.cluster.centroids.neighborhoods import Neighborhoods
+from evlearn.cluster.centroids.secm import Neighborhoods
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:the objective still changed:sklearn.exceptions.ConvergenceWarning"  # a given number of iterations

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from evlearn.blocks.dataset import ArrayDataset
-from evlearn.cluster.centroids.kmeans import _merge, kmeans, squared_distances
-from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
+from evlearn.cluster.centroids.kmeans import _merge, kmeans, kmeans_solutions, squared_distances
 from evlearn.cluster.centroids.starts import draw, typical_distance
 
 

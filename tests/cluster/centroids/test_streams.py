@@ -13,8 +13,8 @@ from sklearn.metrics import adjusted_rand_score
 
 import evlearn
 from evlearn.cluster import CCM, ECM
-from evlearn.cluster.centroids import online, warmup_buffer
-from evlearn.cluster.centroids.warmup_buffer import WarmupBuffer
+from evlearn.cluster.centroids import online
+from evlearn.cluster.centroids.online import WarmupBuffer
 
 METHODS = {"ECM": (ECM, {}), "adaptive": (ECM, {"metric": "adaptive"}), "CCM": (CCM, {})}
 methods = pytest.mark.parametrize("method", METHODS)
@@ -119,8 +119,8 @@ def test_initial_prototypes_keep_their_order():
 
 
 def test_the_sample_is_uniform_and_dropped_after_the_warm_up(monkeypatch):
-    monkeypatch.setattr(warmup_buffer, "_SIZE", 100)
-    monkeypatch.setattr(warmup_buffer, "_SIZE_EACH", 1)
+    monkeypatch.setattr(online, "_SIZE", 100)
+    monkeypatch.setattr(online, "_SIZE_EACH", 1)
     X = np.column_stack([np.arange(9999.0), np.random.default_rng(0).standard_normal((9999, 2))])
     model = learn(make("ECM", delta=1.0, init=X[:4]), X, size=333)
     times = model._warmup_buffer.rows[:, 0]
@@ -291,9 +291,7 @@ def test_clusters_that_jump_are_found_again(kind):
 
 
 def test_a_stream_that_forgets_is_always_checked(monkeypatch):
-    monkeypatch.setattr(
-        warmup_buffer, "_WARMUP_FACTOR", 1
-    )  # without forgetting, the warm-up would end after 1000 rows
+    monkeypatch.setattr(online, "_WARMUP_FACTOR", 1)  # without forgetting, the warm-up would end after 1000 rows
     X, y = make_samples(4000)
     late = np.concatenate([X[:3000][y[:3000] != 3], X[3000:]])
     model = learn(make("ECM", half_life=200), late, 100)

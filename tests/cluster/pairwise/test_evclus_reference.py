@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from evlearn import belief as bf
 from evlearn.cluster import EVCLUS, Quantile
-from evlearn.cluster.pairwise.partners import draw_partners
+from evlearn.cluster.pairwise.pair_graph import draw_partners
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import load_butterfly
 from evlearn.utils.parameters import with_switches

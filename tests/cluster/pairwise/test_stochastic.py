@@ -5,7 +5,7 @@ import numpy as np
 from evlearn.belief import FocalSets
 from evlearn.cluster.focal_families import random_masses
 from evlearn.cluster.pairwise.pair_graph import Transform
-from evlearn.cluster.pairwise.stochastic import descend_stochastic
+from evlearn.cluster.pairwise.solvers import descend_stochastic
 from evlearn.datasets import make_fourclass
 
 

@@ -16,8 +16,7 @@ from evlearn.belief import FocalSets
 from evlearn.cluster import FocalFamily
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
 from evlearn.cluster.isolation import crisp_clusters
-from evlearn.cluster.relational.squared_dissimilarities import Squares, euclidean_shift
-from evlearn.cluster.relational.weighted_means import RelationalModel
+from evlearn.cluster.relational.weighted_means import RelationalModel, Squares, euclidean_shift
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.datasets import load_butterfly, make_fourclass
 

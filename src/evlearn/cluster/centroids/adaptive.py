@@ -8,7 +8,7 @@ once.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -178,6 +178,10 @@ class AdaptiveModel(PrototypeModel):
         return np.stack([_metric(scatter, self.reg_covar) for scatter in scatters])
 
 
+#: Model of any method with prototypes.
+Model: TypeAlias = EuclideanModel | AdaptiveModel
+
+
 def make_model(
     metric: str | AdaptiveMetric,
     costs: SetCosts,
@@ -186,7 +190,7 @@ def make_model(
     *,
     metrics: FloatArray | None = None,
     fixed: bool = False,
-) -> EuclideanModel | AdaptiveModel:
+) -> Model:
     """Return the model that the parameter `metric` of an estimator specifies."""
     if metric == "euclidean":
         return EuclideanModel(costs, coordinates, prototypes, fixed)

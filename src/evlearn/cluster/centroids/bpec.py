@@ -7,8 +7,7 @@ import numpy as np
 
 from evlearn.belief import FocalSets
 from evlearn.blocks import RowDataset
-from evlearn.cluster.centroids.adaptive import AdaptiveMetric, check_metric, make_model
-from evlearn.cluster.centroids.alternation import Model
+from evlearn.cluster.centroids.adaptive import AdaptiveMetric, Model, check_metric, make_model
 from evlearn.cluster.centroids.clusterer import PrototypeClusterer
 from evlearn.cluster.centroids.fit import PrototypeFit
 from evlearn.cluster.centroids.model import Coordinates

@@ -13,17 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 from evlearn.belief import FocalSets
 from evlearn.blocks.dataset import ArrayDataset
 from evlearn.cluster.base import EvidentialClusterer
-from evlearn.cluster.centroids.adaptive import AdaptiveMetric, AdaptiveModel, check_metric, make_model
-from evlearn.cluster.centroids.alternation import Alternation, Model
-from evlearn.cluster.centroids.constrained_descent import Problem, State, descend_constrained
-from evlearn.cluster.centroids.constrained_rows import PENALTIES
-from evlearn.cluster.centroids.distances import DistanceFeatures
-from evlearn.cluster.centroids.fit import DataSummary, check_infinite_delta, starts_at_kmeans, summarize_data
+from evlearn.cluster.centroids.adaptive import AdaptiveMetric, AdaptiveModel, Model, check_metric, make_model
+from evlearn.cluster.centroids.clusterer import DistanceFeatures
+from evlearn.cluster.centroids.constrained_descent import PENALTIES, Problem, State, descend_constrained
+from evlearn.cluster.centroids.fit import Alternation, check_infinite_delta, starts_at_kmeans
 from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.model import EuclideanModel
 from evlearn.cluster.centroids.scales import Scales
-from evlearn.cluster.centroids.starts import STARTS, make_prototypes
-from evlearn.cluster.collapse import warn_if_collapsed
+from evlearn.cluster.centroids.starts import STARTS, DataSummary, make_prototypes, summarize_data
+from evlearn.cluster.fit_warnings import warn_if_collapsed
 from evlearn.cluster.focal_families import (
     SelectedSetsLike,
     choose_focal_sets,

@@ -1,28 +1,75 @@
 """Base class of clusterers with prototypes."""
 
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.spatial.distance import pdist
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets
 from evlearn.blocks import RowDataset
-from evlearn.cluster.centroids.adaptive import AdaptiveModel
-from evlearn.cluster.centroids.alternation import Iterate, Model
-from evlearn.cluster.centroids.distances import DistanceFeatures, Distances
-from evlearn.cluster.centroids.fit import PrototypeFit, starts_at_kmeans
+from evlearn.cluster.centroids.adaptive import AdaptiveModel, Model
+from evlearn.cluster.centroids.fit import Iterate, PrototypeFit, starts_at_kmeans
+from evlearn.cluster.centroids.kmeans import kmeans_solutions
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
-from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
 from evlearn.cluster.centroids.scales import ResolvedParameters
 from evlearn.cluster.centroids.starts import make_prototypes
-from evlearn.cluster.collapse import are_coincident, warn_if_collapsed, warn_of_drift, warn_of_one_cloud
+from evlearn.cluster.fit_warnings import are_coincident, warn_if_collapsed, warn_of_drift, warn_of_one_cloud
 from evlearn.cluster.focal_families import SelectedSetsLike
-from evlearn.cluster.rowwise import RowwiseClusterer
+from evlearn.cluster.missing_values import mean_with_gaps
+from evlearn.cluster.row_clusterer import RowwiseClusterer
 from evlearn.cluster.set_costs import SetCosts
+from evlearn.mixture.missing_values import Gaps
 from evlearn.utils.convergence import Trace, publish_trace
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import FloatArray, NumbersLike, PathLike, RandomSeed
+from evlearn.utils.typing import DataLike, FloatArray, NumbersLike, PathLike, RandomSeed
 from evlearn.utils.validation import check_integer, check_real
+
+
+class DistanceFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Mixin of clusterers with prototypes; `_distances` returns the distances of samples to them."""
+
+    cluster_centers_: FloatArray
+
+    def transform(self, X: DataLike) -> FloatArray:
+        """Compute the distances of samples to the prototypes, as features for other estimators.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples; any kind of data that `fit` accepts.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            Distance to each cluster; with ``metric="adaptive"``, in the metric of that cluster. For samples with
+            missing values, mean distance over their completions.
+        """
+        check_is_fitted(self)
+        return self._distances(X)
+
+    def _distances(self, X: Any) -> FloatArray:
+        raise NotImplementedError
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Function from a block of rows to distances to the prototypes; missing values require `gaps`."""
+
+    model: Any
+    gaps: Gaps | None
+
+    def __call__(self, rows: Any, weights: Any = None) -> FloatArray:
+        """Return the distances of rows."""
+        if self.gaps is None:
+            return np.asarray(self.model.distances(rows))
+        return mean_with_gaps(self.gaps, rows, self.model.distances)
 
 
 class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):

@@ -6,8 +6,7 @@ from typing import Any, Literal, Self
 from numpy.typing import ArrayLike
 
 from evlearn.belief import FocalSets
-from evlearn.cluster.centroids.adaptive import AdaptiveMetric, check_metric, make_model
-from evlearn.cluster.centroids.alternation import Model
+from evlearn.cluster.centroids.adaptive import AdaptiveMetric, Model, check_metric, make_model
 from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.centroids.online import OnlineClusterer
 from evlearn.cluster.centroids.scales import ResolvedParameters

@@ -1,29 +1,33 @@
 """Fits of prototypes to data of any size."""
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from evlearn.belief import FocalSets
-from evlearn.blocks import ArrayDataset, RowDataset
+from evlearn.blocks.dataset import ArrayDataset, RowDataset, check_weights, weight_unit
 from evlearn.blocks.sparse import Features, SparseBlock, SparseDataset
-from evlearn.cluster.centroids.adaptive import AdaptiveModel
-from evlearn.cluster.centroids.alternation import Alternation, Iterate, Model
+from evlearn.cluster.centroids.adaptive import AdaptiveModel, Model
 from evlearn.cluster.centroids.fit_state import FitState, StoredDescent
-from evlearn.cluster.centroids.kmeans import squared_distances
-from evlearn.cluster.centroids.model import Coordinates
-from evlearn.cluster.centroids.robust_kmeans import ordinary_rows
+from evlearn.cluster.centroids.kmeans import ordinary_rows, squared_distances
+from evlearn.cluster.centroids.model import Coordinates, Statistics
 from evlearn.cluster.centroids.scales import ResolvedParameters, Scales, is_one_cloud
-from evlearn.cluster.centroids.sparse_starts import Isometry, distinct_rows
-from evlearn.cluster.centroids.starts import check_prototypes, draw, typical_distance
-from evlearn.cluster.centroids.trials import Trial
-from evlearn.cluster.centroids.weights import check_weights, weight_unit
-from evlearn.cluster.collapse import count_samples
+from evlearn.cluster.centroids.starts import (
+    DataSummary,
+    Isometry,
+    check_prototypes,
+    distinct_rows,
+    draw,
+    summarize_data,
+)
+from evlearn.cluster.fit_warnings import are_coincident, count_samples
 from evlearn.cluster.focal_families import (
     SimilarityOfRows,
     choose_focal_sets,
@@ -39,6 +43,145 @@ from evlearn.utils.validation import EXTREME_RATIO
 
 #: Maximum number of sparse rows for starts; their products require the square of this number of values.
 _SPARSE_ROWS = 1500
+_MAX_STARTS, _MAX_ROWS, _ROWS_EACH = 3, 5_000, 20
+_TOL, _MAX_ITER = 1e-4, 100
+_MAX_REDUCTIONS = 5
+#: Variances in one direction, per sample, by which the sum of squares of prototypes that have drifted exceeds that
+#: of k-means. Splitting a cluster in the middle gains 0.64.
+_DRIFT = 0.1
+
+
+class Iterate(NamedTuple):
+    """Model and the statistics of all rows for it."""
+
+    model: Model
+    statistics: Statistics
+
+
+@dataclass(frozen=True)
+class Alternation:
+    """Iterations over a dataset, for `evlearn.utils.convergence.descend`.
+
+    Attributes
+    ----------
+    rows : RowDataset
+        Data.
+    weights : object or None
+        Weights of the rows, aligned with them.
+    tol : float
+        Relative decrease of the objective at or below which the descent has converged.
+    n_jobs : int or None, default=None
+        Number of workers.
+    """
+
+    rows: RowDataset
+    weights: Any
+    tol: float
+    n_jobs: int | None = None
+
+    def trace(self, model: Model, history: list[float] | None = None) -> Trace[Iterate]:
+        """Return the initial trace of a descent, or the trace after the iterations of a history."""
+        statistics = self.collect(model)
+        return Trace(Iterate(model, statistics), history or [statistics.cost])
+
+    def step(self, iterate: Iterate) -> tuple[Iterate, float, bool]:
+        """Return the best prototypes for the masses, with the statistics of the best masses for these."""
+        before = iterate.statistics.cost
+        model = iterate.model.solve(iterate.statistics)
+        statistics = self.collect(model)
+        if statistics.cost > before:  # rounding errors or a regularized metric: the step is rejected
+            return iterate, before, True
+        return Iterate(model, statistics), statistics.cost, before - statistics.cost <= self.tol * before
+
+    def collect(self, model: Model) -> Statistics:
+        """Return the statistics of all rows, summed in the order of the blocks."""
+        statistics: Statistics = self.rows.add(model.collect, self.weights, n_jobs=self.n_jobs)
+        return statistics
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Sample for comparing starts.
+
+    Attributes
+    ----------
+    sample : ndarray of shape (n, n_features)
+        Rows in the coordinates of models.
+    weights : ndarray of shape (n,)
+        Weights of the rows.
+    coordinates : Coordinates
+        Coordinates of models.
+    make_model : callable
+        Function from focal sets, coordinates, parameters and prototypes to a model.
+    find_sets : callable
+        Function from prototypes, rows and weights to focal sets.
+    """
+
+    sample: FloatArray
+    weights: FloatArray
+    coordinates: Coordinates
+    make_model: Callable[..., Model]
+    find_sets: Callable[[FloatArray, FloatArray, FloatArray], FocalSets]
+
+    def sets(self, start: FloatArray) -> FocalSets:
+        """Return the focal sets for a start."""
+        rows, weights = self._subsample(len(start))
+        return self.find_sets(self.coordinates.transform(start), rows, weights)
+
+    def best(
+        self, starts: list[FloatArray], parameters: ResolvedParameters, *, lower_beta: bool
+    ) -> tuple[FloatArray, ResolvedParameters]:
+        """Return the end of the descent from the best start.
+
+        Returns
+        -------
+        prototypes : ndarray of shape (n_clusters, n_features)
+            Prototypes in the coordinates of the data.
+        parameters : ResolvedParameters
+            Parameters, with a reduced beta if that is necessary to keep the prototypes distinct.
+        """
+        first = None
+        for _ in range(_MAX_REDUCTIONS + 1):
+            ends = [self._descend(start, parameters) for start in starts[:_MAX_STARTS]]
+            best = self.coordinates.inverse_transform(
+                min(ends, key=lambda end: end.objective).state.model.prototypes
+            )
+            coincident = are_coincident(pdist(best), parameters.width)
+            if not lower_beta or not (coincident or self._has_drifted(best, starts, parameters.width)):
+                return best, parameters
+            if first is None and not coincident:
+                first = best, parameters
+            last = best, parameters
+            parameters = parameters._replace(beta=1 + (parameters.beta - 1) / 2)
+        # If clusters overlap, prototypes differ from those of k-means for any beta.
+        return first or last
+
+    def _has_drifted(self, prototypes: FloatArray, starts: list[FloatArray], width: float) -> bool:
+        """Return True if the sum of squares about prototypes is much larger than that of k-means."""
+        rows, weights = self._subsample(len(prototypes))
+
+        def total(centers: FloatArray) -> float:
+            return float(weights @ squared_distances(rows, self.coordinates.transform(centers)).min(axis=1))
+
+        tolerance = _DRIFT * (width * self.coordinates.scale) ** 2 * float(weights.sum())
+        return total(prototypes) > total(starts[0]) + tolerance
+
+    def _descend(self, start: FloatArray, parameters: ResolvedParameters) -> Trace[Iterate]:
+        rows, weights = self._subsample(len(start))
+        # The rows are already in the coordinates of the model.
+        identity = Coordinates(np.zeros(rows.shape[1]), 1.0)
+        scaled_parameters = parameters._replace(delta=parameters.delta * self.coordinates.scale)
+        model = self.make_model(self.sets(start), identity, scaled_parameters, self.coordinates.transform(start))
+        dataset = ArrayDataset(rows)
+        alternation = Alternation(dataset, dataset.align(weights), _TOL)
+        end = descend(alternation.step, alternation.trace(model), max_iter=_MAX_ITER)
+        if end.interrupted:
+            raise KeyboardInterrupt
+        return end
+
+    def _subsample(self, n_clusters: int) -> tuple[FloatArray, FloatArray]:
+        step = -(-len(self.sample) // max(_MAX_ROWS, _ROWS_EACH * n_clusters))
+        return np.ascontiguousarray(self.sample[::step]), self.weights[::step]
 
 
 @dataclass(frozen=True)
@@ -188,36 +331,6 @@ class PrototypeFit:
             focal_sets, state.coordinates, state.parameters, model.prototypes, metrics
         )
         return model_with_pairs
-
-
-class DataSummary(NamedTuple):
-    """Sample of the data, weights of its rows, coordinates, and `delta`."""
-
-    sample: FloatArray
-    counts: FloatArray
-    coordinates: Coordinates
-    delta: float
-
-    def without_gross_errors(
-        self, prototypes: FloatArray, delta: Any, random: np.random.RandomState
-    ) -> "DataSummary":
-        """Return the summary without rows that are far from all prototypes, which would dominate scales."""
-        is_ordinary = ordinary_rows(self.sample, self.counts, prototypes)
-        if is_ordinary.all():
-            return self
-        return _summary_of(self.sample[is_ordinary], self.counts[is_ordinary], delta, random)
-
-
-def summarize_data(
-    rows: RowDataset, weights: Any, delta: Any, random: np.random.RandomState, n_clusters: int = 1
-) -> DataSummary:
-    """Draw a sample of the data, whose size increases with the number of clusters, and summarize it."""
-    return _summary_of(*draw(rows, weights, random, n_clusters), delta, random)
-
-
-def _summary_of(sample: FloatArray, counts: FloatArray, delta: Any, random: np.random.RandomState) -> DataSummary:
-    distance = typical_distance(sample, counts, random) if isinstance(delta, str) else float(delta)
-    return DataSummary(sample, counts, Coordinates.of(sample), distance)
 
 
 def first_state(method: Any, rows: RowDataset, weights: FloatArray | None) -> FitState:

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evlearn.belief import FocalSets
-from evlearn.cluster.centroids.adaptive import AdaptiveModel
-from evlearn.cluster.centroids.alternation import Model
+from evlearn.cluster.centroids.adaptive import AdaptiveModel, Model
 from evlearn.cluster.centroids.model import FARTHEST, Coordinates
 from evlearn.cluster.centroids.scales import ResolvedParameters
 from evlearn.utils.stored_values import Check, array, check_keys, check_length, quadratic_forms

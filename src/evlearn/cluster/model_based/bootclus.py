@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets
 from evlearn.blocks.open import needs_blocks
-from evlearn.cluster.centroids.robust_kmeans import rows_to_fit
+from evlearn.cluster.centroids.kmeans import rows_to_fit
 from evlearn.cluster.focal_families import (
     FamilyLike,
     has_two_steps,
@@ -25,9 +25,8 @@ from evlearn.cluster.focal_families import (
 )
 from evlearn.cluster.model_based.intervals import PairIntervals, percentile_intervals, replicate_probabilities
 from evlearn.cluster.pairwise.irqp import SweepResult, rows_against, stratified_indices, sweep_masses
-from evlearn.cluster.pairwise.pair_graph import pairs_with_targets
-from evlearn.cluster.pairwise.partners import check_partners, choose_pairs
-from evlearn.cluster.rowwise import BlockModel, RowwiseClusterer
+from evlearn.cluster.pairwise.pair_graph import check_partners, choose_pairs, pairs_with_targets
+from evlearn.cluster.row_clusterer import BlockModel, RowwiseClusterer
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import Replicates, bootstrap
 from evlearn.partition import CredalPartition

@@ -10,9 +10,9 @@ from sklearn.utils import check_random_state
 
 from evlearn.belief import FocalSets
 from evlearn.blocks.open import needs_blocks
-from evlearn.cluster.centroids.robust_kmeans import rows_to_fit
+from evlearn.cluster.centroids.kmeans import rows_to_fit
 from evlearn.cluster.outlier_rule import OUTLIER_RATE, OutlierRule, Segments
-from evlearn.cluster.rowwise import RowwiseClusterer
+from evlearn.cluster.row_clusterer import RowwiseClusterer
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import GaussianReplicates
 from evlearn.mixture.em import Mixture, Units

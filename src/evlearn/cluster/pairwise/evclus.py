@@ -13,18 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from evlearn.blocks.open import needs_blocks
 from evlearn.blocks.sparse import Features, SparseBlock, with_length
-from evlearn.cluster.collapse import warn_of_small_clusters
 from evlearn.cluster.dissimilarities import SPARSE_METRICS, check_dissimilarities, symmetric_dissimilarities
+from evlearn.cluster.fit_warnings import warn_of_small_clusters
 from evlearn.cluster.focal_families import FamilyLike, make_focal_sets
-from evlearn.cluster.pairwise import by_landmarks, exact, stochastic
 from evlearn.cluster.pairwise.irqp import labels_of, stratified_indices
 from evlearn.cluster.pairwise.landmarks import LandmarkModel
-from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, TransformKind
-from evlearn.cluster.pairwise.partners import ring_distances
+from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, TransformKind, ring_distances
 from evlearn.cluster.pairwise.problem import Problem, Solution
 from evlearn.cluster.pairwise.scales import Quantile, check_d0
-from evlearn.cluster.pairwise.stochastic import MAX_SWEEPS
-from evlearn.cluster.rowwise import RowwiseClusterer
+from evlearn.cluster.pairwise.solvers import MAX_SWEEPS, solve_by_landmarks, solve_exactly, solve_stochastically
+from evlearn.cluster.row_clusterer import RowwiseClusterer
 from evlearn.constraints import NamedConstraints, PairwiseConstraints
 from evlearn.constraints.named import resolve_constraints
 from evlearn.partition import CredalPartition
@@ -260,7 +258,8 @@ class EVCLUS(RowwiseClusterer):
         problem = self._problem(
             data, resolve_constraints(constraints, X, len(data)), check_random_state(self.random_state)
         )
-        solution = exact.solve(problem) if self.solver == "exact" else stochastic.solve(problem)
+        solve = solve_exactly if self.solver == "exact" else solve_stochastically
+        solution = solve(problem)
         partition = CredalPartition(solution.masses, solution.focal_sets, validate=False)
         chosen = stratified_indices(partition.to_hard(), _MAX_LANDMARKS, problem.random)
         masses = np.ascontiguousarray(solution.masses[chosen])
@@ -291,7 +290,7 @@ class EVCLUS(RowwiseClusterer):
             if needs_blocks(X):  # arrays in memory are already checked
                 check_range("X", landmarks, fitting=True)
             data: Features = sample[:, chosen] if self._precomputed else landmarks
-            solution = by_landmarks.solve(self._problem(data, constraints, random))
+            solution = solve_by_landmarks(self._problem(data, constraints, random))
             self._model = self._make_model(chosen, landmarks, solution.masses, solution)
             self.focal_sets_ = solution.focal_sets
             self._publish_masses(rows)

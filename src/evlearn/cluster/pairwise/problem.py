@@ -12,14 +12,17 @@ from evlearn.cluster.dissimilarities import distances_between
 from evlearn.cluster.focal_families import has_two_steps
 from evlearn.cluster.isolation import CrispClusters, crisp_clusters
 from evlearn.cluster.pairwise.irqp import Pairs, SweepResult, crisp_masses
-from evlearn.cluster.pairwise.pair_graph import AllPairs, Transform, regular_graph, symmetrize
-from evlearn.cluster.pairwise.partners import (
+from evlearn.cluster.pairwise.pair_graph import (
     DEFAULT_PARTNERS,
     MAX_SAMPLES_OF_ALL_PAIRS,
+    AllPairs,
+    Transform,
     draw_partners,
     partner_distances,
     read_partners,
+    regular_graph,
     sample_rings,
+    symmetrize,
 )
 from evlearn.cluster.pairwise.scales import Scale, select_scale, selects_d0, targets_of
 from evlearn.constraints import PairwiseConstraints

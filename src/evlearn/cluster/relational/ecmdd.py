@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.base import EvidentialClusterer
-from evlearn.cluster.collapse import warn_of_small_clusters
 from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
+from evlearn.cluster.fit_warnings import warn_of_small_clusters
 from evlearn.cluster.focal_families import (
     FamilyLike,
     has_two_steps,

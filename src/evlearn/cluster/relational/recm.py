@@ -15,11 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.cluster.base import EvidentialClusterer
-from evlearn.cluster.centroids.kmeans import squared_distances
-from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
+from evlearn.cluster.centroids.kmeans import kmeans_solutions, squared_distances
 from evlearn.cluster.centroids.scales import ResolvedParameters, Scales, is_one_cloud
-from evlearn.cluster.collapse import warn_if_collapsed, warn_of_one_cloud
 from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
+from evlearn.cluster.fit_warnings import warn_if_collapsed, warn_of_one_cloud
 from evlearn.cluster.focal_families import (
     SelectedSetsLike,
     choose_focal_sets,
@@ -28,10 +27,16 @@ from evlearn.cluster.focal_families import (
     neighbor_pairs,
     random_masses,
 )
-from evlearn.cluster.gaps import partition_with_gaps
 from evlearn.cluster.isolation import BEYOND_REACH, crisp_clusters
-from evlearn.cluster.relational.squared_dissimilarities import Squares, coordinates_of
-from evlearn.cluster.relational.weighted_means import RelationalModel, RelationalState, relational_step, start_at
+from evlearn.cluster.missing_values import partition_with_gaps
+from evlearn.cluster.relational.weighted_means import (
+    RelationalModel,
+    RelationalState,
+    Squares,
+    coordinates_of,
+    relational_step,
+    start_at,
+)
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of

@@ -18,9 +18,9 @@ from evlearn.blocks.open import needs_blocks, open_once
 from evlearn.blocks.sparse import SparseBlock, SparseDataset, with_length
 from evlearn.blocks.targets import check_key_names, check_out, make_target
 from evlearn.cluster.base import EvidentialClusterer
-from evlearn.cluster.collapse import without_evidence
+from evlearn.cluster.fit_warnings import without_evidence
 from evlearn.cluster.focal_families import refuse_too_many_sets
-from evlearn.cluster.gaps import GapModel
+from evlearn.cluster.missing_values import GapModel
 from evlearn.partition import SURE_LEVEL, CredalPartition, Verdict
 from evlearn.partition.credal_partition import with_problems
 from evlearn.partition.estimators import with_names_of
