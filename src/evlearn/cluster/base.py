@@ -17,9 +17,9 @@ from evlearn.mixture.gaps import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.credal_partition import with_problems
 from evlearn.partition.estimators import digest_of_data, with_names_of
-from evlearn.preprocessing.description import format_number
 from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.convergence import warn_caller
+from evlearn.utils.formatting import format_number
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.switches import Switchable
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray

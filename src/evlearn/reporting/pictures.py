@@ -7,10 +7,10 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.decomposition import PCA
 
-from evlearn.explain import plain
 from evlearn.explain.columns import Numbers
 from evlearn.reporting import page as html
 from evlearn.reporting.samples import Samples
+from evlearn.utils.formatting import format_rounded, format_share
 from evlearn.utils.typing import BoolArray, FloatArray
 
 _MAX_DENSE_CELLS = 50_000_000
@@ -54,7 +54,7 @@ def map_picture(samples: Samples) -> str | None:
             ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
         else:
             for axis in (ax.xaxis, ax.yaxis):
-                axis.set_major_formatter(lambda value, _: plain.number(float(value)))
+                axis.set_major_formatter(lambda value, _: format_rounded(float(value)))
 
     return render_figure(draw, _caption(share, int(off_map.sum())), (6.8, 5.4))
 
@@ -185,7 +185,7 @@ def _caption(share: float | None, n_outside: int) -> str:
     if share is not None:
         parts.append(
             "Similar samples are close to each other; the axes have no units. "
-            f"The map shows {plain.percent(share)} of the variation between samples."
+            f"The map shows {format_share(share)} of the variation between samples."
         )
     parts.append(
         "Colors and marker shapes: most likely cluster. Rings: torn between clusters, with the second cluster as "
