@@ -146,8 +146,8 @@ def compare_partitions(
 
     See Also
     --------
-    evlearn.plotting.PartitionMapDisplay : Map of the similarities.
-    evlearn.plotting.DominanceDisplay : Plot of consistency and nonspecificity.
+    evlearn.plotting.ComparisonDisplay : Map of the similarities.
+    evlearn.plotting.ComparisonDisplay : Plot of consistency and nonspecificity.
 
     Examples
     --------

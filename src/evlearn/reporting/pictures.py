@@ -65,10 +65,10 @@ def technical_pictures(model: Any, samples: Samples) -> list[str]:
 
     partition = samples.partition
     caption = "Mass of each sample on sets of clusters; samples are sorted by cluster."
-    pictures = [render_figure(lambda ax: MassesDisplay.from_partition(partition, ax=ax), caption, (9, 5))]
+    pictures = [render_figure(lambda ax: MassesDisplay.from_result(partition, ax=ax), caption, (9, 5))]
     if partition.n_clusters > 1:
         caption = "Mass shared by pairs of clusters."
-        pictures.append(render_figure(lambda ax: DoubtDisplay.from_partition(partition, ax=ax), caption, (6.5, 5)))
+        pictures.append(render_figure(lambda ax: DoubtDisplay.from_result(partition, ax=ax), caption, (6.5, 5)))
     if len(getattr(model, "objective_history_", ())) > 1:
         caption = "Objective after each iteration; it should have stabilized."
         pictures.append(render_figure(lambda ax: ObjectiveDisplay.from_estimator(model, ax=ax), caption, (7, 4)))
