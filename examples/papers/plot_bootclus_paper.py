@@ -104,7 +104,7 @@ plt.show()
 # the torn sample and a virginica sample; and 2 virginica samples.
 
 display = PairsDisplay.from_estimator(
-    model, iris.data, [(70, 55), (70, 127), (100, 127)]
+    model, iris.data, pairs=[(70, 55), (70, 127), (100, 127)]
 )
 display.figure_.suptitle("As Figures 4 and 8: distribution over bootstrap samples")
 plt.show()
@@ -117,7 +117,12 @@ plt.show()
 bootclus = name_clusters(model.credal_partition_)
 table = pd.DataFrame(iris.data, columns=iris.feature_names)
 display = CredalPartitionDisplay.from_result(
-    model, table, rule="max_mass", y_true=species, ellipses=True
+    model,
+    table,
+    panels="features",
+    rule="max_mass",
+    y_true=species,
+    ellipses=True,
 )
 display.figure_.suptitle(
     "Figure 13: Bootclus on Iris; markers: species, colors: clusters"

@@ -597,7 +597,7 @@ def test_a_fitted_model_can_be_pickled(model):
 
 
 def test_pictures_can_be_drawn(model):
-    assert PairsDisplay.from_estimator(model).ax_ is not None
+    assert len(PairsDisplay.from_estimator(model).axes_) == 1
     objective = ObjectiveDisplay.from_estimator(model)
     assert objective.line_.get_xdata()[[0, -1]].tolist() == [0, model.n_iter_]
     assert f"converged after {model.n_iter_} iterations" in objective.line_.get_label()

@@ -17,6 +17,7 @@ from evlearn.plotting import (
     RelationalDisplay,
     RiskCoverageDisplay,
 )
+from evlearn.plotting.pairs_display import PairHistogram
 
 
 def example(n_samples, n_clusters):
@@ -45,7 +46,7 @@ def cut_off(figure):
 def test_nothing_of_a_partition_is_cut_off(display, n_samples, n_clusters):
     X, partition = example(n_samples, n_clusters)
     data = (X,) if display is CredalPartitionDisplay else ()
-    assert cut_off(display.from_partition(partition, *data).figure_) < 0.01
+    assert cut_off(display.from_result(partition, *data).figure_) < 0.01
 
 
 @pytest.mark.slow
@@ -71,10 +72,9 @@ def test_nothing_of_the_other_displays_is_cut_off():
         PairsDisplay.from_pairs(*small),
         PairsDisplay.from_pairs(*large),
         PairsDisplay(
-            probabilities=large[:, :500],
-            bounds=small[:, :2],
-            degrees=small[:, 2:4],
-            names=["a long name " * 5] * 2,
+            panels=[
+                PairHistogram(large[k, :500], small[k, :2], small[k, 2:4], "a long name " * 5) for k in range(2)
+            ]
         ).plot(),
         PairsDisplay.from_intervals(intervals),
         PairsDisplay.from_intervals(intervals, probabilities=large[0]),

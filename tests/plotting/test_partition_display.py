@@ -266,14 +266,14 @@ def test_an_estimator_shows_its_fitted_partition_or_predictions():
 
 def test_estimators_without_masses_are_refused():
     X, _ = make_fourclass(20, random_state=0)
-    with pytest.raises(ValueError, match=r"estimator must have predict_mass.*got KMeans.*use from_partition"):
+    with pytest.raises(ValueError, match=r"estimator must have predict_mass.*got KMeans.*pass the partition"):
         CredalPartitionDisplay.from_result(KMeans(2, n_init=1).fit(X), X)
     fitted_only = NearestCenter(np.array([[0, 0], [4, 4]])).fit(X)
 
     class WithoutPrediction:
         credal_partition_ = fitted_only.credal_partition_
 
-    with pytest.raises(ValueError, match=r"estimator must have predict_mass.*use from_partition"):
+    with pytest.raises(ValueError, match=r"estimator must have predict_mass.*pass the partition"):
         CredalPartitionDisplay.from_result(WithoutPrediction(), X)
 
 

@@ -28,7 +28,9 @@ def pipeline():
 
 @pytest.mark.parametrize("display", [MassesDisplay, DoubtDisplay, RelationalDisplay])
 def test_the_partition_of_a_pipeline_is_drawn(display, pipeline):
-    display.from_estimator(pipeline)
+    assert display.from_result(pipeline).figure_ is not None
+    new = display.from_result(pipeline, X[:30])
+    assert new.figure_ is not None
 
 
 def test_samples_of_a_pipeline_are_drawn_in_the_units_of_the_user(pipeline):
@@ -52,7 +54,7 @@ def test_the_objective_of_a_pipeline_is_drawn(pipeline):
     assert display.name == "ECM"
     assert len(display.history) == pipeline[-1].n_iter_ + 1
     relational = make_pipeline(StandardScaler(), EVCLUS(4, random_state=0)).fit(X)
-    assert PairsDisplay.from_estimator(relational).ax_ is not None
+    assert len(PairsDisplay.from_estimator(relational).axes_) == 1
 
 
 def test_a_pipeline_without_masses_is_refused():

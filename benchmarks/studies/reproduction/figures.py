@@ -109,7 +109,7 @@ def draw_butterfly(X):
     yield Picture("butterfly_masses", display, counts)
 
     display = PairsDisplay.from_estimator(model)
-    display.ax_.set_title("Butterfly: Shepard diagram")
+    display.axes_[0].set_title("Butterfly: Shepard diagram")
     yield Picture("butterfly_shepard", display, correlation(display))
 
 
@@ -125,7 +125,7 @@ def draw_fourclass(X, y):
     yield Picture("fourclass_loss", display, f"{model.n_iter_} iterations, loss {model.objective_:.2e}")
 
     display = PairsDisplay.from_estimator(model)
-    display.ax_.set_title("Fourclass: Shepard diagram")
+    display.axes_[0].set_title("Fourclass: Shepard diagram")
     yield Picture("fourclass_shepard", display, correlation(display))
 
     display = BeliefPeaksDisplay.from_data(X, n_neighbors=50, q=0.9)
@@ -151,7 +151,7 @@ def draw_protein(D, y):
     yield Picture("protein_partition", display, f"{score}; {kinds(partition)}")
 
     display = PairsDisplay.from_estimator(model)
-    display.ax_.set_title("Protein: Shepard diagram")
+    display.axes_[0].set_title("Protein: Shepard diagram")
     yield Picture("protein_shepard", display, f"stress {model.objective_:.5f}; {correlation(display)}")
 
     display = MassesDisplay.from_result(partition)
@@ -242,8 +242,8 @@ def kinds(partition):
 
 
 def correlation(display):
-    value = np.corrcoef(display.dissimilarities, display.conflicts)[0, 1]
-    return f"correlation {value:.3f} over {len(display.conflicts):,} pairs"
+    (panel,) = display.panels
+    return f"correlation {np.corrcoef(panel.x, panel.y)[0, 1]:.3f} over {len(panel.x):,} pairs"
 
 
 def wide_axes():

@@ -49,7 +49,7 @@ def draw(case, n_samples, folder):
     else:
         partition = model.predict_mass(X)
         data = (X,) if display == "CredalPartitionDisplay" else ()
-        call = partial(getattr(plotting, display).from_partition, partition, *data)
+        call = partial(getattr(plotting, display).from_result, partition, *data)
     wall, cpu = time.perf_counter(), time.process_time()
     path = Path(folder) / f"{case.replace(' ', '_')}_{n_samples}.png"
     call().figure_.savefig(path)

@@ -146,8 +146,7 @@ def compare_partitions(
 
     See Also
     --------
-    evlearn.plotting.ComparisonDisplay : Map of the similarities.
-    evlearn.plotting.ComparisonDisplay : Plot of consistency and nonspecificity.
+    evlearn.plotting.ComparisonDisplay : Map of the similarities, or plot of consistency and nonspecificity.
 
     Examples
     --------

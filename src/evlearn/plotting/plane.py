@@ -315,14 +315,14 @@ def ellipses_of(
         return None
     if not (hasattr(mixture, "means_") and hasattr(mixture, "covariances_")):
         raise ValueError(
-            f"mixture must be a fitted Gaussian mixture, with means_ and covariances_, got {mixture!r}."
+            f"ellipses must be a fitted Gaussian mixture, with means_ and covariances_, got {mixture!r}."
         )
     plane = projection_plane(X, features)
     means, covariances = np.asarray(mixture.means_), _full_covariances(mixture)
     if means.shape != (n_clusters, len(plane.origin)):
         raise ValueError(
-            f"mixture must have {n_clusters} components in the space of X, with {len(plane.origin)} features, got "
-            f"means of shape {means.shape}."
+            f"ellipses must have {n_clusters} components in the space of X, with {len(plane.origin)} features, "
+            f"got means of shape {means.shape}."
         )
     angles = np.linspace(0, 2 * np.pi, _CORNERS)
     circle = np.sqrt(chi2.ppf(_ELLIPSE_SHARE, 2)) * np.stack([np.cos(angles), np.sin(angles)])

@@ -35,7 +35,7 @@ def test_points_are_at_the_indices_of_the_partitions():
     assert display.names == list(PARTITIONS)
     # The rough partition is as consistent as the vacuous one, and more specific.
     assert display.dominated_.tolist() == [False, True, False, True]
-    np.testing.assert_allclose(offsets(display.best_points_), [expected["hard"], expected["rough"]])
+    np.testing.assert_allclose(offsets(display.points_), [expected["hard"], expected["rough"]])
     np.testing.assert_allclose(offsets(display.dominated_points_), [expected["worse"], expected["open"]])
     assert display.ax_.get_xlabel().startswith("nonspecificity")
     assert display.ax_.get_ylabel().startswith("consistency")
@@ -56,14 +56,14 @@ def test_points_have_their_names_and_marks_a_legend():
 def test_a_step_line_connects_the_points_that_are_not_dominated():
     display = draw(ComparisonDisplay.from_partitions(PARTITIONS, TRUTH))
     line = display.front_.get_xydata()
-    np.testing.assert_allclose(line[1:-1], offsets(display.best_points_))
+    np.testing.assert_allclose(line[1:-1], offsets(display.points_))
     assert display.front_.get_drawstyle() == "steps-post"
     assert line[-1, 0] == display.ax_.get_xlim()[1]
 
 
 def test_dominated_points_are_hollow():
     display = draw(ComparisonDisplay.from_partitions(PARTITIONS, TRUTH))
-    assert display.best_points_.get_facecolor()[0].tolist() != [1, 1, 1, 1]
+    assert display.points_.get_facecolor()[0].tolist() != [1, 1, 1, 1]
     assert display.dominated_points_.get_facecolor()[0].tolist() == [1, 1, 1, 1]
 
 
