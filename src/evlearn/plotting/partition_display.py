@@ -301,7 +301,7 @@ class CredalPartitionDisplay:
             raise ValueError(f"hulls must be True, False or 'auto', got {hulls!r}.")
         if self.displays:
             if ax is not None:
-                raise ValueError("ax must be None for panels, which need a figure of their own.")
+                raise ValueError("ax must be None for panels, which need a separate figure.")
             self._plot_panels(max_points, random_state, hulls is not False and hulls != "auto", legend)
             return self
         self.ax_: Axes = open_axes(ax, width=7.4 if legend else 6.4)
