@@ -194,8 +194,7 @@ class MassContourDisplay:
         sets_table, labels = _read_sets(of, sets, partition.focal_sets)
         columns = _columns_of(of, sets_table, partition.focal_sets)
         x, y = (_ticks(values[:, axis], eps, grid_resolution) for axis in plane)
-        grid = np.tile(values.mean(axis=0, dtype=np.float64).astype(values.dtype), (len(x) * len(y), 1))
-        grid[:, plane[0]], grid[:, plane[1]] = np.tile(x, len(y)), np.repeat(y, len(x))
+        grid = _grid_points(values, plane, x, y)
         blocks = [_evaluate(estimator, grid[block], X, columns) for block in row_blocks(len(grid), _GRID_BLOCK)]
         heights, plausibilities = (np.concatenate(part, axis=1) for part in zip(*blocks, strict=True))
         display = cls(
@@ -400,6 +399,13 @@ def _ticks(values: FloatArray, eps: float, resolution: int) -> FloatArray:
     low, high = float(values.min()), float(values.max())
     margin = eps * (high - low) or 1.0 * (high == low)
     return np.linspace(low - margin, high + margin, resolution).astype(values.dtype)
+
+
+def _grid_points(values: FloatArray, plane: tuple[int, int], x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return the points of the grid, with the mean of all features outside the plane."""
+    grid = np.tile(values.mean(axis=0, dtype=np.float64).astype(values.dtype), (len(x) * len(y), 1))
+    grid[:, plane[0]], grid[:, plane[1]] = np.tile(x, len(y)), np.repeat(y, len(x))
+    return grid
 
 
 def _evaluate(

@@ -302,7 +302,7 @@ class CredalPartitionDisplay:
         if self.displays:
             if ax is not None:
                 raise ValueError("ax must be None for panels, which need a separate figure.")
-            self._plot_panels(max_points, random_state, hulls is not False and hulls != "auto", legend)
+            self._plot_panels(max_points, random_state, hulls != "auto" and bool(hulls), legend)
             return self
         self.ax_: Axes = open_axes(ax, width=7.4 if legend else 6.4)
         self.figure_: Figure | SubFigure = self.ax_.figure
