@@ -30,7 +30,7 @@ from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
 from evlearn.neural import NNEVCLUS, Solver
-from evlearn.plotting import MassContourDisplay, ObjectiveDisplay, ShepardDisplay
+from evlearn.plotting import MassContourDisplay, ObjectiveDisplay, PairsDisplay
 from evlearn.utils.archives import header_array, read_archive, write_archive
 from evlearn.utils.checkpoints import _digest
 from evlearn.utils.parameters import with_switches
@@ -597,7 +597,7 @@ def test_a_fitted_model_can_be_pickled(model):
 
 
 def test_pictures_can_be_drawn(model):
-    assert ShepardDisplay.from_estimator(model).ax_ is not None
+    assert len(PairsDisplay.from_estimator(model).axes_) == 1
     objective = ObjectiveDisplay.from_estimator(model)
     assert objective.line_.get_xdata()[[0, -1]].tolist() == [0, model.n_iter_]
     assert f"converged after {model.n_iter_} iterations" in objective.line_.get_label()

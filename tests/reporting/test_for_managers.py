@@ -23,8 +23,7 @@ from evlearn.cluster import CCM, ECM
 from evlearn.explain import explain_clusters
 from evlearn.preprocessing import TableEncoder
 from evlearn.reporting import pictures
-from evlearn.reporting.review_table import review_table
-from evlearn.reporting.samples import Samples
+from evlearn.reporting.samples import Samples, review_table
 from reporting.test_report import HOSTILE, Reader
 
 FRAME, KINDS = make_customers(800, n_between=40, n_odd=12, random_state=2)

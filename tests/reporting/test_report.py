@@ -21,10 +21,10 @@ from evlearn import CredalPartition
 from evlearn.belief import FocalSets
 from evlearn.cluster import ECM, EVCLUS, RECM
 from evlearn.datasets import load_butterfly
-from evlearn.explain.plain import number
 from evlearn.partition.credal_partition import with_problems
 from evlearn.reporting.report import write_report
 from evlearn.reporting.samples import Samples
+from evlearn.utils.formatting import format_rounded
 
 
 class Reader(HTMLParser):
@@ -232,7 +232,7 @@ def test_a_pipeline_is_reported_in_the_original_units(iris, tmp_path):
     assert "ECM" in reader.cells
     assert "StandardScaler()" in reader.cells
     centers = pipeline[0].inverse_transform(pipeline[1].cluster_centers_)
-    assert {number(value) for value in centers.ravel()} <= set(reader.cells)
+    assert {format_rounded(value) for value in centers.ravel()} <= set(reader.cells)
 
 
 def test_prototypes_without_inverse_transform_are_omitted(iris, tmp_path):

@@ -17,8 +17,8 @@ from evlearn.mixture.missing_values import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.credal_partition import with_problems
 from evlearn.partition.estimators import digest_of_data, with_names_of
-from evlearn.preprocessing.description import format_number
 from evlearn.utils.convergence import CallbackSupportMixin, warn_caller
+from evlearn.utils.formatting import format_number
 from evlearn.utils.parameters import Switchable
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray

@@ -45,7 +45,7 @@ from evlearn.preprocessing.columns import format_of
 from evlearn.preprocessing.description import suspicions_of
 from evlearn.preprocessing.reading import looks_like_number
 from evlearn.reporting.report import NO_PICTURES, can_draw, write_report
-from evlearn.reporting.review_table import review_table
+from evlearn.reporting.samples import review_table
 from evlearn.utils.files import atomic_write
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.urls import is_url

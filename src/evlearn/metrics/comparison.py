@@ -146,8 +146,7 @@ def compare_partitions(
 
     See Also
     --------
-    evlearn.plotting.PartitionMapDisplay : Map of the similarities.
-    evlearn.plotting.DominanceDisplay : Plot of consistency and nonspecificity.
+    evlearn.plotting.ComparisonDisplay : Map of the similarities, or plot of consistency and nonspecificity.
 
     Examples
     --------

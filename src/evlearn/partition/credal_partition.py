@@ -18,9 +18,10 @@ from evlearn.belief import FocalSets
 from evlearn.belief.revision import total_support
 from evlearn.partition import conversions, storage
 from evlearn.partition.relational import PairMasses, check_pairs, masses_of_block, masses_of_pairs
-from evlearn.partition.summary import PartitionSummary, format_count, summarize
+from evlearn.partition.summary import PartitionSummary, summarize
 from evlearn.partition.verdict import OUTLIER_MASS, SURE_LEVEL, Verdict, doubts, judge, level_of_share
 from evlearn.utils.chunks import row_blocks
+from evlearn.utils.formatting import format_count
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 _PAIRS_PER_BLOCK = 1 << 21

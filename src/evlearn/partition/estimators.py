@@ -48,7 +48,8 @@ def partition_for(result: Any, X: Any) -> CredalPartition:
     """Return the partition of the rows of a table.
 
     A partition is returned unchanged, with the index of X if it has no sample names. A fitted estimator or
-    pipeline is passed to `partition_of`, or its predictions or labels are converted.
+    pipeline is passed to `partition_of`, or its predictions or labels are converted; without X, the result is the
+    partition of its training samples.
     """
     if isinstance(result, CredalPartition):
         if X is None:
@@ -59,6 +60,8 @@ def partition_for(result: Any, X: Any) -> CredalPartition:
                 "these samples."
             )
         return result if result.sample_index is not None else with_names_of(X, result)
+    if X is None:
+        return fitted_partition(result)
     check_is_fitted(result)
     if predicts_masses(result):
         return partition_of(result, X)
@@ -84,7 +87,7 @@ def fitted_partition(estimator: Any, X: Any = None) -> CredalPartition:
     if X is None:
         raise ValueError(
             f"estimator must be fitted and have a credal_partition_, got {estimator!r}; "
-            "call fit first, or use from_partition."
+            "call fit first, or pass a CredalPartition."
         )
     clusterer, samples = transform_through_pipeline(estimator, X)
     if hasattr(clusterer, "predict_mass") or hasattr(clusterer, "predict_proba"):

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from threading import RLock, get_ident
 from typing import Any, Literal, TextIO
 
+from evlearn.utils.formatting import format_duration, format_rate, pluralize
+
 LOG = logging.getLogger("evlearn")
 #: Minimum number of seconds between 2 reports of counted rows.
 _SECONDS = 1.0
@@ -22,7 +24,6 @@ _SECONDS = 1.0
 _LINE_SECONDS = 0.1
 #: Width of terminals that do not report their size.
 _COLUMNS = 80
-_PLURALS = {"pass": "passes"}
 
 
 @dataclass(frozen=True)
@@ -294,8 +295,8 @@ class Work:
         objective, number = (getattr(self._estimator, name, None) for name in ("objective_", "n_iter_"))
         if last.objective is None or objective is None or number is None:
             return str(last)
-        steps = last.unit if number == 1 else _plural(last.unit)
-        return f"{self._name} {number} {steps}   objective {objective:.9g}   {_duration(last.seconds)}"
+        steps = last.unit if number == 1 else pluralize(last.unit)
+        return f"{self._name} {number} {steps}   objective {objective:.9g}   {format_duration(last.seconds)}"
 
     def _callback_arguments(self) -> dict[str, Any]:
         arguments = self._arguments or {}
@@ -438,7 +439,7 @@ class Steps:
             self._n_steps += max(number - previous, 1)
             if number <= previous:
                 self._n_left -= 1
-                self._tasks[get_ident()] = self._work.begin_task(_plural(self._unit), self._max_iter)
+                self._tasks[get_ident()] = self._work.begin_task(pluralize(self._unit), self._max_iter)
             self._positions[get_ident()] = number
             duration = (time.monotonic() - self._start) / self._n_steps
             n_steps = max(self._n_left, 0) * self._max_iter + sum(
@@ -520,34 +521,16 @@ def live_text(progress: Progress) -> str:
     if progress.objective is not None:
         parts.append(f"objective {progress.objective:.6g}")
     if progress.seconds_each:
-        parts.append(_rate(progress.seconds_each))
+        parts.append(format_rate(progress.seconds_each))
     if progress.seconds_left is not None:
-        parts.append(f"{at_most} {_duration(float(f'{progress.seconds_left:.2g}'))} left")
+        parts.append(f"{at_most} {format_duration(float(f'{progress.seconds_left:.2g}'))} left")
     return ", ".join(parts)
-
-
-def _rate(seconds_each: float) -> str:
-    if seconds_each > 1:
-        return f"{_duration(seconds_each)} each"
-    number = 1 / seconds_each
-    return f"{number:,.0f} per second" if number >= 10 else f"{number:.1f} per second"
-
-
-def _plural(unit: str) -> str:
-    return _PLURALS.get(unit, f"{unit}s")
 
 
 def _times(progress: Progress) -> str:
-    parts = [_duration(progress.seconds)]
+    parts = [format_duration(progress.seconds)]
     if progress.seconds_each is not None and progress.unit != "rows":
-        parts.append(f"about {_duration(progress.seconds_each)} each")
+        parts.append(f"about {format_duration(progress.seconds_each)} each")
     if progress.seconds_left is not None:
-        parts.append(f"{_duration(progress.seconds_left)} more at most")
+        parts.append(f"{format_duration(progress.seconds_left)} more at most")
     return ", ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    for size, name in ((86_400, "days"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {name}"
-    return f"{seconds:.3g} s"

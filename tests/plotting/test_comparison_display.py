@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from evlearn import CredalPartition
 from evlearn.metrics import consistency_index, nonspecificity_index
-from evlearn.plotting import DominanceDisplay
+from evlearn.plotting import ComparisonDisplay
 
 TRUTH = [0, 0, 0, 1, 1, 1]
 PARTITIONS = {
@@ -27,7 +27,7 @@ def offsets(points):
 
 
 def test_points_are_at_the_indices_of_the_partitions():
-    display = draw(DominanceDisplay.from_partitions(PARTITIONS, TRUTH))
+    display = draw(ComparisonDisplay.from_partitions(PARTITIONS, TRUTH))
     expected = {
         name: (nonspecificity_index(partition), consistency_index(partition, TRUTH))
         for name, partition in PARTITIONS.items()
@@ -35,42 +35,42 @@ def test_points_are_at_the_indices_of_the_partitions():
     assert display.names == list(PARTITIONS)
     # The rough partition is as consistent as the vacuous one, and more specific.
     assert display.dominated_.tolist() == [False, True, False, True]
-    np.testing.assert_allclose(offsets(display.best_points_), [expected["hard"], expected["rough"]])
+    np.testing.assert_allclose(offsets(display.points_), [expected["hard"], expected["rough"]])
     np.testing.assert_allclose(offsets(display.dominated_points_), [expected["worse"], expected["open"]])
     assert display.ax_.get_xlabel().startswith("nonspecificity")
     assert display.ax_.get_ylabel().startswith("consistency")
 
 
 def test_points_have_their_names_and_marks_a_legend():
-    display = draw(DominanceDisplay.from_partitions(PARTITIONS, TRUTH))
+    display = draw(ComparisonDisplay.from_partitions(PARTITIONS, TRUTH))
     assert [label.get_text() for label in display.labels_] == list(PARTITIONS)
     for label, x, y in zip(display.labels_, display.nonspecificities, display.consistencies, strict=True):
         assert label.xy == (x, y)
         assert label in display.ax_.texts
     assert [text.get_text() for text in display.legend_.get_texts()] == ["not dominated", "dominated"]
-    assert DominanceDisplay.from_partitions(PARTITIONS, TRUTH, legend=False).legend_ is None
-    single = DominanceDisplay.from_partitions({"one": TRUTH}, TRUTH)
+    assert ComparisonDisplay.from_partitions(PARTITIONS, TRUTH, legend=False).legend_ is None
+    single = ComparisonDisplay.from_partitions({"one": TRUTH}, TRUTH)
     assert [text.get_text() for text in single.legend_.get_texts()] == ["not dominated"]
 
 
 def test_a_step_line_connects_the_points_that_are_not_dominated():
-    display = draw(DominanceDisplay.from_partitions(PARTITIONS, TRUTH))
+    display = draw(ComparisonDisplay.from_partitions(PARTITIONS, TRUTH))
     line = display.front_.get_xydata()
-    np.testing.assert_allclose(line[1:-1], offsets(display.best_points_))
+    np.testing.assert_allclose(line[1:-1], offsets(display.points_))
     assert display.front_.get_drawstyle() == "steps-post"
     assert line[-1, 0] == display.ax_.get_xlim()[1]
 
 
 def test_dominated_points_are_hollow():
-    display = draw(DominanceDisplay.from_partitions(PARTITIONS, TRUTH))
-    assert display.best_points_.get_facecolor()[0].tolist() != [1, 1, 1, 1]
+    display = draw(ComparisonDisplay.from_partitions(PARTITIONS, TRUTH))
+    assert display.points_.get_facecolor()[0].tolist() != [1, 1, 1, 1]
     assert display.dominated_points_.get_facecolor()[0].tolist() == [1, 1, 1, 1]
 
 
 def test_names_do_not_overlap():
     random = np.random.default_rng(0)
     display = draw(
-        DominanceDisplay(
+        ComparisonDisplay(
             names=[f"partition {number}" for number in range(12)],
             nonspecificities=random.random(12),
             consistencies=random.random(12),
@@ -83,7 +83,7 @@ def test_names_do_not_overlap():
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12))
 def test_a_partition_is_dominated_if_another_one_is_better(points):
     x, y = np.array(points, dtype=float).T
-    display = DominanceDisplay(names=[""] * len(x), nonspecificities=x, consistencies=y)
+    display = ComparisonDisplay(names=[""] * len(x), nonspecificities=x, consistencies=y)
     for index, (left, up) in enumerate(points):
         better = [a <= left and b >= up and (a, b) != (left, up) for a, b in points]
         assert display.dominated_[index] == any(better)
@@ -91,13 +91,13 @@ def test_a_partition_is_dominated_if_another_one_is_better(points):
 
 def test_the_reference_may_be_a_credal_partition():
     reference = PARTITIONS["rough"]
-    display = DominanceDisplay.from_partitions({"hard": PARTITIONS["hard"]}, reference)
+    display = ComparisonDisplay.from_partitions({"hard": PARTITIONS["hard"]}, reference)
     assert display.consistencies[0] == consistency_index(PARTITIONS["hard"], reference)
 
 
 def test_the_plot_can_be_drawn_again_on_given_axes():
     figure, ax = plt.subplots()
-    display = DominanceDisplay.from_partitions(PARTITIONS, TRUTH)
+    display = ComparisonDisplay.from_partitions(PARTITIONS, TRUTH)
     assert display.plot(ax) is display
     assert display.ax_ is ax
     assert display.figure_ is figure
@@ -114,4 +114,4 @@ def test_the_plot_can_be_drawn_again_on_given_axes():
 )
 def test_invalid_partitions_are_explained(partitions, message):
     with pytest.raises(ValueError, match=message):
-        DominanceDisplay.from_partitions(partitions, TRUTH)
+        ComparisonDisplay.from_partitions(partitions, TRUTH)

@@ -1,4 +1,4 @@
-"""Tests of DoubtSourcesDisplay."""
+"""Tests of DoubtDisplay."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 from sklearn.mixture import GaussianMixture
 
 from evlearn.conformal import ConformalClusterer
-from evlearn.plotting import DoubtSourcesDisplay
+from evlearn.plotting import DoubtDisplay
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def test_samples_are_drawn_by_kind_and_counted():
     X = np.vstack([make_blobs(300, 2, centers=[[0, 0], [2.5, 0]], random_state=0)[0], [[30.0, 30]]])
     mixture = GaussianMixture(2, covariance_type="spherical", reg_covar=0.1)
     model = ConformalClusterer(mixture, confidence_level=0.95, n_splits=2, random_state=0).fit(X)
-    display = DoubtSourcesDisplay.from_estimator(model, X)
+    display = DoubtDisplay.from_sources(model, X)
     counts = model.doubt_.counts()
     assert counts["outlier"] > 0
     for kind, points in display.points_.items():
@@ -33,13 +33,13 @@ def test_samples_are_drawn_by_kind_and_counted():
 def test_an_estimator_without_sources_of_doubt_is_refused():
     X, _ = make_blobs(30, random_state=0)
     with pytest.raises(ValueError, match="must be a fitted ConformalClusterer"):
-        DoubtSourcesDisplay.from_estimator(KMeans(3).fit(X), X)
+        DoubtDisplay.from_sources(KMeans(3).fit(X), X)
 
 
 def test_it_is_drawn_on_given_axes():
     X, _ = make_blobs(60, 4, random_state=0)
     model = ConformalClusterer(KMeans(3), n_splits=1, random_state=0).fit(X)
     _, ax = plt.subplots()
-    display = DoubtSourcesDisplay.from_estimator(model, X, features=[2, 3], ax=ax)
+    display = DoubtDisplay.from_sources(model, X, features=[2, 3], ax=ax)
     assert display.ax_ is ax
     np.testing.assert_array_equal(display.points, X[:, 2:])

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.common.measuring import peak_bytes
 from evlearn.datasets import load_butterfly
-from evlearn.plotting import ShepardDisplay
+from evlearn.plotting import PairsDisplay
 
 
 class Distances:
@@ -19,19 +19,18 @@ class Distances:
 
 def test_few_pairs_are_points_about_the_diagonal():
     estimator = Distances().fit(load_butterfly().data)
-    display = ShepardDisplay.from_estimator(estimator)
+    display = PairsDisplay.from_estimator(estimator)
     display.figure_.canvas.draw()
     np.testing.assert_array_equal(
-        display.points_.get_offsets(),
+        display.points_[0].get_offsets(),
         np.column_stack([estimator.transformed_dissimilarities_, estimator.conflict_]),
     )
-    assert display.density_ is None
-    np.testing.assert_array_equal(display.diagonal_.get_xydata(), [[0, 0], [1, 1]])
-    assert display.ax_.get_xlabel() == "transformed dissimilarity"
-    assert display.ax_.get_ylabel() == "degree of conflict"
+    assert display.densities_ == [None]
+    np.testing.assert_array_equal(display.diagonals_[0].get_xydata(), [[0, 0], [1, 1]])
+    assert display.axes_[0].get_xlabel() == "transformed dissimilarity"
+    assert display.axes_[0].get_ylabel() == "degree of conflict"
     difference = estimator.transformed_dissimilarities_ - estimator.conflict_
-    assert display.root_mean_squared_difference == pytest.approx(np.sqrt(np.mean(difference**2)))
-    assert f"{display.root_mean_squared_difference:.3g}" in display.ax_.get_title()
+    assert f"(root mean squared difference {np.sqrt(np.mean(difference**2)):.3g})" in display.axes_[0].get_title()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -39,30 +38,30 @@ def test_many_pairs_are_counted_in_cells(dtype):
     random = np.random.default_rng(0)
     dissimilarities, conflicts = random.random((2, 50_000)).astype(dtype)
     dissimilarities[:3], conflicts[:3] = [0, 1, 1], [0, 0, 1]
-    display = ShepardDisplay.from_pairs(dissimilarities, conflicts)
+    display = PairsDisplay.from_pairs(dissimilarities, conflicts)
     display.figure_.canvas.draw()
-    counts = np.ma.filled(display.density_.get_array(), 0)
-    assert display.points_ is None
+    counts = np.ma.filled(display.densities_[0].get_array(), 0)
+    assert display.points_ == [None]
     assert counts.sum() == 50_000
     expected, _, _ = np.histogram2d(conflicts, dissimilarities, bins=100, range=[[0, 1], [0, 1]])
     # Values on the edge of a cell depend on rounding.
     assert np.abs(counts.reshape(100, 100) - expected).sum() <= 10
-    assert display.colorbar_.ax.get_ylabel() == "pairs"
+    assert display.colorbars_[0].ax.get_ylabel() == "pairs"
 
 
 def test_pairs_that_all_fall_into_one_cell_can_be_drawn():
-    display = ShepardDisplay.from_pairs(np.full(10, 0.5), np.full(10, 0.5), max_points=5)
+    display = PairsDisplay.from_pairs(np.full(10, 0.5), np.full(10, 0.5), max_points=5)
     display.figure_.canvas.draw()
-    assert np.ma.filled(display.density_.get_array(), 0).sum() == 10
+    assert np.ma.filled(display.densities_[0].get_array(), 0).sum() == 10
 
 
 def test_the_diagram_can_be_drawn_again_on_given_axes():
     figure, ax = plt.subplots()
-    display = ShepardDisplay.from_pairs([0.1, 0.2], [0.2, 0.1])
+    display = PairsDisplay.from_pairs([0.1, 0.2], [0.2, 0.1])
     assert display.plot(ax, max_points=1) is display
-    assert display.ax_ is ax
+    assert display.axes_ == [ax]
     assert display.figure_ is figure
-    assert display.density_ is not None
+    assert display.densities_[0] is not None
 
 
 @pytest.mark.parametrize(
@@ -77,18 +76,18 @@ def test_the_diagram_can_be_drawn_again_on_given_axes():
 )
 def test_invalid_pairs_are_explained(pairs, message):
     with pytest.raises(ValueError, match=message):
-        ShepardDisplay.from_pairs(*pairs)
+        PairsDisplay.from_pairs(*pairs)
 
 
 def test_estimators_that_do_not_learn_from_dissimilarities_are_refused():
     with pytest.raises(
-        ValueError, match=r"have transformed_dissimilarities_ and conflict_, got <.*use from_pairs"
+        ValueError, match=r"have transformed_dissimilarities_ and conflict_, .* got <.*use from_pairs"
     ):
-        ShepardDisplay.from_estimator(Distances())
+        PairsDisplay.from_estimator(Distances())
 
 
 @pytest.mark.slow
 def test_ten_million_pairs_need_little_additional_memory():
     dissimilarities, conflicts = np.random.default_rng(0).random((2, 10_000_000), dtype=np.float32)
-    ShepardDisplay.from_pairs([0.0], [0.0])  # permanent allocations of matplotlib
-    assert peak_bytes(lambda: ShepardDisplay.from_pairs(dissimilarities, conflicts)) < conflicts.nbytes / 4
+    PairsDisplay.from_pairs([0.0], [0.0])  # permanent allocations of matplotlib
+    assert peak_bytes(lambda: PairsDisplay.from_pairs(dissimilarities, conflicts)) < conflicts.nbytes / 4

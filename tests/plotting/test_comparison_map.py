@@ -6,7 +6,7 @@ import pytest
 
 from evlearn.metrics import compare_partitions
 from evlearn.partition import CredalPartition
-from evlearn.plotting import PartitionMapDisplay
+from evlearn.plotting import ComparisonDisplay
 
 PARTITIONS = {
     "one": [0, 0, 0, 1, 1, 1],
@@ -19,7 +19,7 @@ PARTITIONS = {
 
 @pytest.fixture
 def display():
-    result = PartitionMapDisplay.from_partitions(PARTITIONS)
+    result = ComparisonDisplay.from_partitions(PARTITIONS)
     yield result
     plt.close("all")
 
@@ -52,14 +52,14 @@ def test_names_stay_inside_the_frame(display):
 
 def test_rounding_errors_of_equal_partitions_are_not_magnified():
     comparison = compare_partitions({"a": [0, 1, 1], "b": [1, 0, 0]})
-    map_display = PartitionMapDisplay.from_comparison(comparison)
+    map_display = ComparisonDisplay.from_comparison(comparison)
     assert np.ptp(map_display.ax_.get_xlim()) >= 0.02
     plt.close("all")
 
 
 def test_it_can_be_drawn_on_given_axes_with_sampled_pairs():
     _, ax = plt.subplots()
-    map_display = PartitionMapDisplay.from_partitions(
+    map_display = ComparisonDisplay.from_partitions(
         PARTITIONS, distance="belief", n_pairs=50, random_state=0, ax=ax
     )
     assert map_display.ax_ is ax
