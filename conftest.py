@@ -1,6 +1,14 @@
-"""Settings of pytest that pyproject.toml cannot hold."""
+"""Settings of pytest that pyproject.toml cannot hold, and the limit on the CPU time of fast tests."""
+
+import os
+import sys
 
 import pytest
+
+#: Seconds of CPU that a fast test may use, set by `make test` and `make test-all`; by default there is no limit.
+CPU_LIMIT = float(os.environ.get("EVLEARN_CPU_LIMIT") or "inf")
+#: Markers of tests without a limit.
+SLOW_MARKERS = ("slow", "long", "timing")
 
 
 @pytest.fixture(autouse=True)
@@ -14,3 +22,25 @@ def pytest_configure(config):
     # Many laws are tested on data without clusters; other tests check the warning. The filter is not in
     # pyproject.toml, because it would import evlearn before coverage is measured.
     config.addinivalue_line("filterwarnings", "ignore::evlearn.exceptions.CollapseWarning")
+
+
+def _cpu_seconds():
+    """Return the CPU time of this process and of its finished children (without children on Windows)."""
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Fail a fast test that uses more CPU than allowed; fixtures and the first import of a module do not count."""
+    start, n_modules = _cpu_seconds(), len(sys.modules)
+    result = yield
+    seconds = _cpu_seconds() - start
+    item.user_properties.append(("cpu_seconds", round(seconds, 3)))  # for --junitxml
+    is_fast = not any(item.get_closest_marker(name) for name in SLOW_MARKERS)
+    if is_fast and seconds > CPU_LIMIT and len(sys.modules) == n_modules:
+        pytest.fail(
+            f"The test used {seconds:.2f} s of CPU, but a fast test may use {CPU_LIMIT:g} s. Make it faster, or "
+            "mark it with @pytest.mark.slow; on a slow machine set CPU_LIMIT (CONTRIBUTING.md, Tests).",
+            pytrace=False,
+        )
+    return result

@@ -53,11 +53,7 @@ class Copy:
     def __init__(self, folder):
         self.folder, self.root = folder, folder / "evidential-learn"
         self.kernels = self.root / "src" / "evlearn" / "kernels"
-        command = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
-        for name in subprocess.check_output(command, cwd=ROOT, text=True).split("\0"):
-            if name and (ROOT / name).is_file():
-                (self.root / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(ROOT / name, self.root / name)
+        copy_files(self.root)
         (folder / "sitecustomize.py").write_text(SITECUSTOMIZE)
         self.compiled = compiled_kernels()
         for library in self.compiled:
@@ -153,6 +149,15 @@ class Copy:
         finally:
             sys.stdout.flush()
             os._exit(code)
+
+
+def copy_files(root):
+    """Copy the files of the project that git does not ignore."""
+    command = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
+    for name in subprocess.check_output(command, cwd=ROOT, text=True).split("\0"):
+        if name and (ROOT / name).is_file():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, root / name)
 
 
 def compiled_kernels():
