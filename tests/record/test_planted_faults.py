@@ -8,14 +8,17 @@ from benchmarks.common import record
 from benchmarks.studies.robustness import planted_faults
 from benchmarks.studies.robustness.planted_faults import FAULTS
 
-OUTCOMES = {outcome["kind"]: outcome for outcome in record.load("planted_faults")["outcomes"]}
+
+@pytest.fixture(scope="module")
+def outcomes():
+    return {outcome["kind"]: outcome for outcome in record.load("planted_faults")["outcomes"]}
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.kind)
-def test_a_fault_fits_the_source_and_was_detected(fault):
+def test_a_fault_fits_the_source_and_was_detected(fault, outcomes):
     text = planted_faults.path_of(fault).read_text(encoding="utf-8")
     assert planted_faults.with_fault(fault, text) != text
-    outcome = OUTCOMES[fault.kind]
+    outcome = outcomes[fault.kind]
     assert outcome["tier"] == fault.tier
     assert outcome["caught"]
     assert re.search(fault.message, outcome["by"])

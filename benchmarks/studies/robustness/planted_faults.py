@@ -132,7 +132,7 @@ FAULTS = (
         "exclude_files: kernel_sources,",
         "exclude_files: kernel_sources + ['py.typed'],",
         "FAILED .*test_the_wheel_has_types",
-        ("tests/test_types.py",),
+        ("tests/test_types.py::test_the_wheel_has_types_and_a_users_script_is_checked_by_them",),
     ),
     Fault("unused import", "lint", "src/evlearn/exceptions.py", '"""\n\n', '"""\n\nimport os\n', "F401"),
     Fault(
@@ -233,19 +233,10 @@ def command_of(fault: Fault) -> tuple[str, ...]:
     """Return the command that detects a fault."""
     if not fault.tests:
         return "make", fault.tier, f"PYTHON={sys.executable}"
-    tests = [str(path.relative_to(ROOT)) for name in fault.tests for path in ROOT.glob(name)]
-    return (
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "--tb=line",
-        "-p",
-        "no:cacheprovider",
-        "-m",
-        MARKERS[fault.tier],
-        *tests,
-    )
+    names = [name.partition("::") for name in fault.tests]
+    tests = [f"{path.relative_to(ROOT)}{sep}{test}" for file, sep, test in names for path in ROOT.glob(file)]
+    options = ("-q", "--tb=line", "-p", "no:cacheprovider", "-m", MARKERS[fault.tier])
+    return sys.executable, "-m", "pytest", *options, *tests
 
 
 def attempt(copy: Copy, fault: Fault) -> dict[str, object]:
@@ -271,7 +262,8 @@ def attempt(copy: Copy, fault: Fault) -> dict[str, object]:
 def main() -> None:
     """Plant all faults, or those of the selected kinds, and write the results."""
     selected = [fault for fault in FAULTS if len(sys.argv) == 1 or fault.kind in sys.argv[1:]]
-    recorded = record.load("planted_faults")["outcomes"] if len(sys.argv) > 1 else []
+    is_known = len(sys.argv) > 1 and (record.RESULTS / "planted_faults.json").exists()
+    recorded = record.load("planted_faults")["outcomes"] if is_known else []
     outcomes = {outcome["kind"]: outcome for outcome in recorded}
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder))
