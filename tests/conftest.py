@@ -99,12 +99,12 @@ def seed_examples(reference_file):
 def pytest_collection_modifyitems(items):
     for item in items:
         slow_cells, group = item.get_closest_marker("slow_cells"), item.get_closest_marker("xdist_group")
-        if slow_cells and item.callspec.id in slow_cells.args:
+        if slow_cells and {item.callspec.id, item.callspec.id.rpartition("-")[2]} & {*slow_cells.args}:
             item.add_marker("slow")
         if "shared" in getattr(item, "fixturenames", ()):
             item.add_marker("reference")
-        # pytest-xdist 3.8 appends the group to an attribute that pytest does not read since 9.2, so that tests of a
-        # group would run in several processes.
+        # pytest-xdist 3.8 appends the group to an attribute that pytest does not read since 9.2, so that tests of
+        # a group would run in several processes.
         if group and getattr(item.config.option, "loadgroup", False) and hasattr(item, "_id"):
             item._id = type(item._id).parse(f"{item.nodeid}@{group.args[0]}")
 

@@ -47,6 +47,7 @@ def model():
 
 @parametrize_with_checks([NNEVCLUS(max_iter=30), NNEVCLUS(solver="rmsprop", max_iter=20, outlier_model="svm")])
 @quick
+@pytest.mark.slow
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
