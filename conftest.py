@@ -9,6 +9,11 @@ import pytest
 CPU_LIMIT = float(os.environ.get("EVLEARN_CPU_LIMIT") or "inf")
 #: Markers of tests without a limit.
 SLOW_MARKERS = ("slow", "long", "timing")
+#: Public names whose examples use more CPU than a fast test may.
+SLOW_EXAMPLES = {
+    *("ActiveClustering", "ActiveLabeling", "ClusterNumberDisplay", "FusionClassifier", "NNEVCLUS"),
+    *("PartitionPanelsDisplay", "UnseenClassDetector", "report"),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +27,15 @@ def pytest_configure(config):
     # Many laws are tested on data without clusters; other tests check the warning. The filter is not in
     # pyproject.toml, because it would import evlearn before coverage is measured.
     config.addinivalue_line("filterwarnings", "ignore::evlearn.exceptions.CollapseWarning")
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are selected by their markers
+def pytest_collection_modifyitems(items):
+    # Examples cannot have a marker. Pages of the guide are long.
+    for item in items:
+        is_page = item.path.suffix == ".rst" and item.path.parent.name == "guide"
+        if is_page or (isinstance(item, pytest.DoctestItem) and item.name.rpartition(".")[2] in SLOW_EXAMPLES):
+            item.add_marker("slow")
 
 
 def _cpu_seconds():

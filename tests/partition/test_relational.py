@@ -11,6 +11,7 @@ NAMES = {"empty": "", "same": "s", "different": "not_s", "unknown": "theta"}
 
 
 @given(partitions(5))
+@pytest.mark.slow
 def test_pair_masses_follow_their_definition(partition):
     pairs = partition.relational()
     sets = [set(members) for members in partition.focal_sets]

@@ -35,6 +35,7 @@ def draw(display):
 
 
 @pytest.mark.parametrize("frame", FRAMES, ids=range(N - 1))
+@pytest.mark.slow
 def test_columns_of_any_names_are_drawn(frame):
     draw(CredalPartitionDisplay.from_partition(PARTITION, frame))
     draw(ConstraintsDisplay.from_constraints(PairwiseConstraints(must_link=[(0, 1)]), frame))
@@ -42,6 +43,7 @@ def test_columns_of_any_names_are_drawn(frame):
 
 
 @pytest.mark.parametrize("kind", ["bars", "heatmap"])
+@pytest.mark.slow
 def test_samples_and_clusters_of_any_names_are_drawn(kind):
     draw(MassesDisplay.from_partition(PARTITION, kind=kind))
     draw(DoubtDisplay.from_partition(PARTITION))
