@@ -373,6 +373,7 @@ def test_a_network_is_ignorant_about_extreme_samples(settings):
 
 @pytest.mark.parametrize(("dtype", "value"), [("float32", 1e10), ("float32", 3.4e38), ("float64", 1e100)])
 @pytest.mark.parametrize("place", [0, OUTLIER])
+@pytest.mark.slow
 def test_a_network_learns_with_an_extreme_sample(dtype, value, place):
     neural = pytest.importorskip("evlearn.neural", exc_type=ImportError)
     X, y = blobs(dtype)

@@ -96,6 +96,7 @@ def test_models_of_older_versions_are_rejected_with_an_explanation(older):
         evlearn.load_model(older)
 
 
+@pytest.mark.slow
 def test_specifications_of_parameters_are_saved(path):
     family, metric = FocalFamily("pairs", include_omega=False), AdaptiveMetric(0.1)
     fits = (
@@ -169,6 +170,7 @@ def test_training_results_are_not_in_the_file(path):
     assert path.stat().st_size < 20_000
 
 
+@pytest.mark.slow
 def test_learning_goes_on_after_loading(path):
     model = ECM(4, random_state=0).partial_fit(X[:60])
     loaded = reloaded(model, path).partial_fit(X[60:])

@@ -161,6 +161,7 @@ def test_of_equally_distant_neighbors_the_first_are_taken():
     st.integers(0, 2**31 - 1),
 )
 @settings(max_examples=8, deadline=None)
+@pytest.mark.slow
 def test_prototypes_of_any_kind_and_unit_are_supported(
     n_clusters, n_features, focal_sets, metric, beta, unit, seed
 ):
@@ -180,6 +181,7 @@ def test_prototypes_of_any_kind_and_unit_are_supported(
     st.integers(0, 2**31 - 1),
 )
 @settings(max_examples=8, deadline=None)
+@pytest.mark.slow
 def test_classifiers_in_any_unit_are_supported(n_classes, n_features, model, unit, seed):
     random = np.random.default_rng(seed)
     labels = np.arange(60) % n_classes
@@ -272,6 +274,7 @@ def torch():
     [{}, {"outlier_model": "svm"}, {"standardize": False}],
     ids=["plain", "outliers", "not standardized"],
 )
+@pytest.mark.slow
 def test_onnxruntime_returns_the_results_of_a_network(torch, options):
     from evlearn.neural import NNEVCLUS
 
@@ -280,6 +283,7 @@ def test_onnxruntime_returns_the_results_of_a_network(torch, options):
     check(fitted(make_pipeline(StandardScaler(), NNEVCLUS(3, max_iter=5, random_state=0))), X)
 
 
+@pytest.mark.slow
 def test_onnxruntime_returns_the_results_of_a_network_with_outliers_as_in_the_paper(torch):
     from evlearn.neural import NNEVCLUS
 
@@ -299,6 +303,7 @@ def test_networks_in_single_precision_are_computed_in_double(torch):
     np.testing.assert_allclose(masses, model.predict_mass(rows).masses, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_networks_of_the_user_are_written_if_their_layers_are_known(torch):
     from evlearn.neural import NNEVCLUS
 
@@ -367,6 +372,7 @@ def test_a_loaded_model_is_written_as_the_fitted_one(tmp_path):
         assert to_onnx(evlearn.load_model(tmp_path / "model.json")) == to_onnx(model), name
 
 
+@pytest.mark.slow
 def test_the_best_of_a_search_is_written():
     search = GridSearchCV(ECM(random_state=0), {"n_clusters": [3]}, cv=2, scoring=lambda *_: 0).fit(X)
     check(search, X)

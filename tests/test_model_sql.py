@@ -112,6 +112,7 @@ def test_the_database_returns_the_results_of_the_model(fitted):
     st.integers(0, 2**31 - 1),
 )
 @settings(max_examples=8, deadline=None)
+@pytest.mark.slow
 def test_models_in_any_unit_are_supported(n_clusters, n_features, focal_sets, beta, unit, seed):
     random = np.random.default_rng(seed)
     rows = (random.normal(size=(60, n_features)) + 5 * random.integers(0, 3, size=(60, 1))) * 10.0**unit
@@ -123,6 +124,7 @@ def test_models_in_any_unit_are_supported(n_clusters, n_features, focal_sets, be
 
 @pytest.mark.parametrize("value", ["NULL", "'NaN'::DOUBLE", "'Infinity'::DOUBLE", "'-Infinity'::DOUBLE"])
 @pytest.mark.parametrize("name", ["ECM", "full", "no outliers", "one cluster", "scaled"])
+@pytest.mark.slow_cells("ECM-NULL")
 def test_missing_and_invalid_values_have_no_result(value, name):
     model = MODELS[name].fit(X)
     query = to_sql(model, "holes", key="id", features=NAMES)
@@ -137,6 +139,7 @@ def test_missing_and_invalid_values_have_no_result(value, name):
             assert result == (7, *[None] * (len(result) - 1))
 
 
+@pytest.mark.slow
 def test_numbers_of_any_type_are_computed_in_double_precision():
     model = ECM(4, random_state=0).fit(np.round(X))
     whole = np.round(X).astype(np.int64)
@@ -412,6 +415,7 @@ def test_unfitted_and_too_large_models_are_refused():
         to_sql(model, "t", features=[f"f{i}" for i in range(600)])
 
 
+@pytest.mark.slow
 def test_the_best_of_a_search_is_written():
     search = GridSearchCV(ECM(random_state=0), {"n_clusters": [4]}, cv=2, scoring=lambda *_: 0).fit(X)
     check(search, X)

@@ -69,6 +69,7 @@ def test_the_estimators_that_take_weights_are_found():
 
 
 @pytest.mark.parametrize("kind", takes_weights("fit"))
+@pytest.mark.slow_cells("EvidentialNeuralClassifier")
 def test_weight_2_is_the_same_as_two_equal_samples(kind):
     weighted = masses(kind, X, Y, WEIGHTS)
     np.testing.assert_allclose(weighted, masses(kind, X[REPEATED], Y[REPEATED]), rtol=0, atol=1e-9)

@@ -72,8 +72,8 @@ for name, model in models.items():
     train_index = adjusted_rand_score(y, model.labels_)
     new_index = adjusted_rand_score(truth, model.predict(new))
     print(
-        f"{name}, {weights} weights: adjusted Rand index {train_index:.2f}, and {new_index:.2f} "
-        f"for new images"
+        f"{name}, {weights} weights: adjusted Rand index {train_index:.2f}, "
+        f"and {new_index:.2f} for new images"
     )
 
 # %%

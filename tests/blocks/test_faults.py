@@ -84,6 +84,7 @@ def test_after_a_kill_the_next_start_resumes_with_the_copy_and_removes_it(name, 
     assert os.listdir(tmp_path) == ["masses.npy"]
 
 
+@pytest.mark.slow
 def test_files_of_running_processes_are_not_removed(tmp_path):
     first = Scratch(tmp_path)
     other = "import sys; from evlearn.blocks.scratch import Scratch; Scratch(sys.argv[1])"

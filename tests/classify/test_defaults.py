@@ -54,6 +54,7 @@ def test_settings_of_neighbors_depend_on_the_data():
     assert EvidentialKNNClassifier(alpha=0.5).fit(X, clear).alpha_ == 0.5
 
 
+@pytest.mark.slow
 def test_few_samples_have_few_neighbors_and_prototypes():
     X, y = np.arange(8.0)[:, None], np.arange(8) % 2
     assert EvidentialKNNClassifier().fit(X, y).n_neighbors_ == 5

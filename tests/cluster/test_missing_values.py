@@ -88,6 +88,7 @@ def test_a_sample_without_values_has_all_mass_on_the_set_of_all_clusters(fitted,
 
 
 @parametrize_estimators
+@pytest.mark.slow_cells("BootClus")
 def test_doubt_increases_with_the_share_of_missing_values(fitted, iris, name):
     X = iris[0]
     # Values that are missing at a share are also missing at each larger share.
@@ -136,6 +137,7 @@ def test_the_order_of_features_does_not_matter(iris, name):
 
 
 @parametrize_estimators
+@pytest.mark.slow
 def test_all_kinds_of_frames_with_missing_values_give_the_same_masses(fitted, iris, name):
     reference, X = fitted[name][1], remove_values(iris[0], 0.2)
     expected, predicted = reference.masses_, reference.predict_mass(X).masses
@@ -171,6 +173,7 @@ def test_estimators_that_support_missing_values_have_the_tag(name):
 
 
 @parametrize_estimators
+@pytest.mark.slow_cells("BootClus")
 def test_a_model_file_contains_the_model_of_missing_values(fitted, iris, name, tmp_path):
     X_missing = remove_values(iris[0], 0.3, seed=5)
     for model in fitted[name]:
@@ -260,6 +263,7 @@ def test_many_features_are_completed_one_by_one():
 
 @given(st.integers(0, 10**6), st.floats(0.05, 0.9))
 @settings(max_examples=30, deadline=None)
+@pytest.mark.slow
 def test_the_belief_of_a_sample_is_at_most_the_average_belief_of_its_completions(seed, share):
     random = np.random.default_rng(seed)
     X = random.normal(size=(40, 3)) + 3 * random.integers(0, 2, size=(40, 1))

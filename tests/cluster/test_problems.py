@@ -105,6 +105,7 @@ def test_problems_of_ensemble_members_are_not_problems_of_the_ensemble():
     assert len(ensemble.clusterers_[0].credal_partition_.problems) == 1
 
 
+@pytest.mark.slow
 def test_a_conformal_clusterer_has_the_problems_of_its_clusterer(tmp_path):
     cloud = np.random.default_rng(0).normal(size=(300, 5))
     with pytest.warns(CollapseWarning):

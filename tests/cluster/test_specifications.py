@@ -35,6 +35,7 @@ def test_invalid_values_are_refused(make, message):
         make()
 
 
+@pytest.mark.slow
 def test_a_name_stands_for_a_family():
     for kind in ("simple", "pairs", "full", "neighbor_pairs"):
         model = ECM(2, focal_sets=kind, random_state=0).fit(X)

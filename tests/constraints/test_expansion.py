@@ -74,6 +74,7 @@ def test_expansion_without_neighbors_changes_nothing(problem):
 
 
 @given(problems(), st.integers(0, 1000))
+@pytest.mark.slow
 def test_renumbering_the_samples_changes_the_result_through_collisions_only(problem, seed):
     constraints, X, K = problem
     order = np.random.default_rng(seed).permutation(len(X))

@@ -411,6 +411,7 @@ def test_frames_are_accepted_and_returned(iris, method):
 
 
 @pytest.mark.parametrize("clusterer", [CECM, EVCLUS])
+@pytest.mark.slow
 def test_constraints_reach_both_steps_of_a_pipeline(clusterer):
     X, y = make_fourclass(300, degrees_of_freedom=50, random_state=0)
     X = np.column_stack([X, 5 * np.random.default_rng(0).standard_normal((300, 4))])

@@ -219,6 +219,7 @@ def test_the_likelihood_never_falls(name, seed, d, c, weighted):
 
 
 @pytest.mark.parametrize("name", MULTIVARIATE)
+@pytest.mark.slow_cells("VVI")
 def test_the_likelihood_never_falls_on_iris(iris, name):
     X, y = iris
     history = one_run(X, np.eye(3)[y], name, tol=0, max_iter=100).history

@@ -47,6 +47,7 @@ def model():
 
 @parametrize_with_checks([NNEVCLUS(max_iter=30), NNEVCLUS(solver="rmsprop", max_iter=20, outlier_model="svm")])
 @quick
+@pytest.mark.slow
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -100,6 +101,7 @@ def test_the_same_seed_gives_the_same_bits_whatever_the_workers(solver):
 
 
 @quick
+@pytest.mark.slow
 def test_the_threads_and_random_state_of_torch_do_not_change():
     before, state = torch.get_num_threads(), torch.get_rng_state()
     NNEVCLUS(2, max_iter=10, random_state=0).fit(X)
@@ -109,6 +111,7 @@ def test_the_threads_and_random_state_of_torch_do_not_change():
 
 
 @quick
+@pytest.mark.slow
 def test_translation_and_scale_of_the_data_change_nothing():
     plain = NNEVCLUS(4, random_state=0, max_iter=40).fit(X)
     transformed = NNEVCLUS(4, random_state=0, max_iter=40).fit(X * 4 + 1000)
@@ -226,6 +229,7 @@ def test_dissimilarities_may_be_a_matrix_a_function_or_a_transformer(solver):
 @quick
 @pytest.mark.parametrize("transform", ["linear", "rank", lambda d: np.minimum(d / 9, 1)])
 @pytest.mark.parametrize("solver", ["lbfgs", "rmsprop"])
+@pytest.mark.slow_cells("rmsprop-rank")
 def test_other_transforms_and_metrics_work(transform, solver):
     model = NNEVCLUS(
         4, dissimilarity_transform=transform, metric="cityblock", solver=solver, max_iter=30, random_state=0
@@ -274,6 +278,7 @@ def test_a_wrong_number_of_outputs_raises_an_error_with_the_right_number():
 
 
 @quick
+@pytest.mark.slow
 def test_hidden_layers_have_the_given_sizes():
     model = NNEVCLUS(3, network=(7, 5), max_iter=10, random_state=0).fit(X)
     assert [part.out_features for part in model.network_.body[::2]] == [7, 5, 5]
@@ -327,6 +332,7 @@ def test_labels_and_constraints_are_followed():
 
 
 @quick
+@pytest.mark.slow
 def test_labels_and_constraints_work_in_mini_batches():
     labels = np.where(np.arange(len(MANY_SAMPLES)) % 20 == 0, 0, -1)
     truth = make_fourclass(2000, random_state=1)[1]
@@ -445,6 +451,7 @@ def test_a_killed_training_is_resumed_with_the_same_bits(tmp_path):
             np.testing.assert_array_equal(resumed[name], whole[name])
 
 
+@pytest.mark.slow
 def test_a_checkpoint_stays_until_the_masses_are_stored(tmp_path, monkeypatch):
     monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
     path, masses_file, rows = tmp_path / "state", tmp_path / "m.npy", MANY_SAMPLES[:300]
@@ -629,6 +636,7 @@ def test_pairs_are_chosen_from_a_simple_fit_and_lower_its_loss():
 
 
 @quick
+@pytest.mark.slow
 def test_mini_batches_and_labels_choose_pairs_too():
     labels = np.where(np.arange(200) % 10 == 0, Y, -1)
     settings = {"solver": "rmsprop", "focal_sets": "neighbor_pairs", "max_iter": 20, "random_state": 0}
@@ -642,6 +650,7 @@ def test_mini_batches_and_labels_choose_pairs_too():
 @quick
 @pytest.mark.parametrize("solver", ["lbfgs", "adam", "rmsprop"])
 @pytest.mark.parametrize("outlier_model", [None, "svm"])
+@pytest.mark.slow_cells("svm-adam")
 def test_given_weights_are_where_training_starts(model, solver, outlier_model):
     settings = {"focal_sets": "pairs", "outlier_model": outlier_model, "random_state": 0}
     first = model if outlier_model is None else NNEVCLUS(4, max_iter=20, **settings).fit(X)
@@ -824,6 +833,7 @@ def with_dropout():
 
 @pytest.mark.parametrize("solver", ["lbfgs", "adam", "rmsprop"])
 @quick
+@pytest.mark.slow_cells("rmsprop")
 def test_random_networks_depend_on_the_seed_and_do_not_change_the_global_state(solver):
     method = NNEVCLUS(2, network=with_dropout(), solver=solver, max_iter=5, random_state=0)
     torch.manual_seed(1)
@@ -835,6 +845,7 @@ def test_random_networks_depend_on_the_seed_and_do_not_change_the_global_state(s
 
 
 @quick
+@pytest.mark.slow
 def test_a_training_of_a_random_network_is_resumed_with_the_same_result(tmp_path, monkeypatch):
     monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
 
@@ -878,6 +889,7 @@ def test_held_out_samples_are_evaluated_as_new_ones():
     assert int(model.network_.body[1].num_batches_tracked) == 6
 
 
+@pytest.mark.slow
 def test_a_fit_within_inference_mode_is_a_fit():
     with torch.inference_mode():
         model = NNEVCLUS(2, max_iter=1000, random_state=0).fit(X[:50])
@@ -897,6 +909,7 @@ def test_outlier_models_without_a_seed_get_one():
 
 @quick
 @pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
+@pytest.mark.slow
 def test_the_scale_is_selected_as_in_evclus(metric):
     random = np.random.default_rng(0)
     centers = np.array([(a, b) for a in range(4) for b in range(3)])

@@ -81,6 +81,7 @@ def test_names_do_not_overlap():
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12))
+@pytest.mark.slow
 def test_a_partition_is_dominated_if_another_one_is_better(points):
     x, y = np.array(points, dtype=float).T
     display = ComparisonDisplay(names=[""] * len(x), nonspecificities=x, consistencies=y)

@@ -81,6 +81,7 @@ def test_lines_on_a_partition_keep_its_legend():
     assert display.legend_.get_title().get_text() == title
 
 
+@pytest.mark.slow
 def test_samples_with_many_features_have_the_coordinates_of_the_partition_display():
     irises = load_iris().data
     partition = CredalPartition.from_hard(load_iris().target)

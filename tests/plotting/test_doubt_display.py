@@ -64,6 +64,7 @@ def test_cells_without_mass_stay_empty():
 
 
 @given(st.integers(2, 5), st.integers(1, 30), st.integers(0, 100))
+@pytest.mark.slow
 def test_cells_and_the_empty_set_add_up_to_one(n_clusters, n_samples, seed):
     display = DoubtDisplay.from_result(partition_of(n_samples, FocalSets.full(n_clusters), seed))
     assert np.tril(display.doubts).sum() + display.empty_mass == pytest.approx(1)

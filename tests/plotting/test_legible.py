@@ -94,6 +94,7 @@ def test_the_name_of_a_cluster_does_not_hide_its_few_samples():
         assert name.get_window_extent().y0 > top
 
 
+@pytest.mark.slow
 def test_the_names_of_thirty_clusters_do_not_overlap():
     display = DoubtDisplay.from_result(example(600, 30)[1])
     display.figure_.canvas.draw()

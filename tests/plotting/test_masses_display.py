@@ -112,6 +112,7 @@ def test_sets_without_mass_are_omitted_and_those_with_little_mass_combined():
     assert MassesDisplay.from_result(hard).labels_ == ["{a}", "{b}", "{c}"]
 
 
+@pytest.mark.slow
 def test_thirty_clusters_have_a_bar_each():
     display = MassesDisplay.from_result(partition_of(30, FocalSets.simple(30)))
     display.figure_.canvas.draw()
@@ -214,6 +215,7 @@ def test_rows_contain_consecutive_samples_of_one_cluster_and_respect_the_maximum
 # Both
 
 
+@pytest.mark.slow
 def test_the_kind_can_be_chosen_and_the_plot_drawn_again_on_given_axes():
     model = ECM(n_clusters=2, delta=5, random_state=0).fit(load_butterfly().data)
     figure, ax = plt.subplots()

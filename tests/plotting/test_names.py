@@ -34,6 +34,7 @@ def draw(display):
 
 
 @pytest.mark.parametrize("frame", FRAMES, ids=range(N - 1))
+@pytest.mark.slow
 def test_columns_of_any_names_are_drawn(frame):
     draw(CredalPartitionDisplay.from_result(PARTITION, frame))
     draw(ConstraintsDisplay.from_constraints(PairwiseConstraints(must_link=[(0, 1)]), frame))
@@ -41,6 +42,7 @@ def test_columns_of_any_names_are_drawn(frame):
 
 
 @pytest.mark.parametrize("kind", ["bars", "heatmap"])
+@pytest.mark.slow
 def test_samples_and_clusters_of_any_names_are_drawn(kind):
     draw(MassesDisplay.from_result(PARTITION, kind=kind))
     draw(DoubtDisplay.from_result(PARTITION))

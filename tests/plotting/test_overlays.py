@@ -134,6 +134,7 @@ def test_invalid_arguments_are_explained(model):
 # Panels
 
 
+@pytest.mark.slow
 def test_there_is_a_panel_for_each_pair_of_features(model):
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
     display = CredalPartitionDisplay.from_result(model.credal_partition_, frame, panels="features", y_true=Y)

@@ -47,6 +47,7 @@ def test_lines_are_the_intervals_and_the_degrees_of_the_model(model):
     ]
 
 
+@pytest.mark.slow
 def test_names_pipelines_and_given_axes(model):
     frame = pd.DataFrame(X, columns=["a", "b"], index=[f"row {k}" for k in range(60)])
     pipeline = make_pipeline(StandardScaler(), BootClus(2, n_bootstrap=20, random_state=0)).fit(frame)

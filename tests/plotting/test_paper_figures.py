@@ -195,6 +195,7 @@ def test_classical_scaling_returns_points_of_a_plane_up_to_a_motion():
 
 
 @pytest.mark.usefixtures("shared")
+@pytest.mark.slow
 def test_the_command_draws_every_figure_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["figures", str(tmp_path)])
     figures.main()

@@ -346,6 +346,7 @@ def test_thirty_clusters_are_named_in_the_plot_and_not_in_the_legend():
     assert len({(palette.cluster_color(k), palette.cluster_marker(k)) for k in range(210)}) == 210
 
 
+@pytest.mark.slow
 def test_the_legend_has_at_most_twelve_entries():
     for n_clusters in (8, 9, 100):
         masses = np.vstack([random_masses(50, n_clusters + 2), np.eye(n_clusters + 2)])

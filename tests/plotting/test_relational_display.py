@@ -97,6 +97,7 @@ def test_the_plot_can_be_drawn_again_on_given_axes(fourclass):
     assert display_on_axes.axes_ == [axes[0]]
 
 
+@pytest.mark.slow
 def test_many_clusters_have_lines_but_no_names():
     display = draw(RelationalDisplay.from_result(CredalPartition.from_hard(np.arange(30))))
     assert len(display.borders_[0]) == 2 * 29

@@ -311,6 +311,7 @@ def test_an_inconsistent_checkpoint_is_refused(checkpoint_file, X, change, reaso
         ECM(3, random_state=0, checkpoint=checkpoint_file).fit(X)
 
 
+@pytest.mark.slow
 def test_a_compressed_checkpoint_is_not_decompressed(checkpoint_file, X):
     with zipfile.ZipFile(checkpoint_file) as file:
         members = {name: file.read(name) for name in file.namelist()}

@@ -55,6 +55,7 @@ def missed(centers, prototypes):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
 def test_nearly_all_of_many_clusters_have_a_prototype(seed):
     centers, X = many_clusters(120, 60, seed)
     (prototypes,) = kmeans_solutions(120, X, np.ones(len(X)), np.random.RandomState(seed), n_init=10)
@@ -63,6 +64,7 @@ def test_nearly_all_of_many_clusters_have_a_prototype(seed):
     assert missed(centers, kmeans(X, np.ones(len(X)), 120, np.random.RandomState(seed))[0]) > 1
 
 
+@pytest.mark.slow
 def test_small_clusters_among_many_are_not_outliers():
     shares = np.tile([1.0, 12.0], 100)
     centers, X = many_clusters(200, 50, shares=shares / shares.sum())

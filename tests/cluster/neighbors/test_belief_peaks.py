@@ -204,6 +204,7 @@ def test_equal_samples_have_one_peak():
     assert graph.peaks(n_peaks=2).tolist() == [0, 1]
 
 
+@pytest.mark.slow
 def test_many_equal_samples_do_not_slow_the_search():
     X = np.vstack([np.zeros((30_000, 2)), np.random.default_rng(0).normal(size=(1000, 2))])
     graph = belief_peaks(X)

@@ -574,6 +574,7 @@ with watching(report):
         assert process.wait(timeout=60) == 0
 
 
+@pytest.mark.slow
 def test_clear_clusters_are_split_into_few_clusters_by_default():
     random = np.random.RandomState(0)
     y = np.repeat(np.arange(3), 700)
