@@ -19,7 +19,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 import evlearn
-from evlearn import model_contents
 from evlearn.belief import FocalSets
 from evlearn.cluster import (
     BPEC,
@@ -38,6 +37,7 @@ from evlearn.cluster import (
 )
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
+from evlearn.export import contents as model_contents
 from evlearn.metric_learning import FDA, PCCA, LocalFDA
 from evlearn.neural import NNEVCLUS, Solver
 
@@ -490,6 +490,6 @@ def test_a_damaged_file_is_refused_or_predicts_without_a_crash(data, path):
 
 @pytest.mark.slow
 def test_importing_evlearn_does_not_load_estimators():
-    code = "import evlearn, sys; print('sklearn' in sys.modules, 'evlearn.model_files' in sys.modules)"
+    code = "import evlearn, sys; print('sklearn' in sys.modules, 'evlearn.export.models' in sys.modules)"
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert outcome.stdout.split() == ["False", "False"]

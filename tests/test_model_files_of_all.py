@@ -26,16 +26,14 @@ from sklearn.preprocessing import (
 
 import evlearn
 from estimator_cases import CASES, public_estimators
-from evlearn import (
-    CredalPartition,
-    model_contents,
-)
+from evlearn import CredalPartition
 from evlearn.classify import (
     EvidentialKNNClassifier,
 )
 from evlearn.cluster import CCM, ECM, EVCLUS
 from evlearn.datasets import make_fourclass
 from evlearn.ensemble import CredalEnsemble
+from evlearn.export import contents as model_contents
 from evlearn.preprocessing import GowerDistances, TableEncoder
 
 X, y = make_fourclass(120, random_state=0)

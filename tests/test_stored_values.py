@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from evlearn.utils.stored_values import (
+from evlearn.storage.fields import (
     array,
     array_of,
     check_keys,

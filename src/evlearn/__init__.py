@@ -47,14 +47,14 @@ _FUNCTIONS = {
     "Progress": "utils.progress",
     "RowDataset": "blocks",
     "decide": "partition.predictions",
-    "load_model": "model_files",
+    "load_model": "export.models",
     "open_dataset": "blocks",
     "predict_mass": "partition.predictions",
     "predict_set": "partition.predictions",
     "report": "reporting",
-    "save_model": "model_files",
-    "to_onnx": "model_onnx",
-    "to_sql": "model_sql",
+    "save_model": "export.models",
+    "to_onnx": "export.onnx",
+    "to_sql": "export.sql",
     "watching": "utils.progress",
 }
 
@@ -78,9 +78,9 @@ if TYPE_CHECKING:
     from evlearn import plotting as plotting
     from evlearn import preprocessing as preprocessing
     from evlearn.blocks import RowDataset, open_dataset
-    from evlearn.model_files import load_model, save_model
-    from evlearn.model_onnx import to_onnx
-    from evlearn.model_sql import to_sql
+    from evlearn.export.models import load_model, save_model
+    from evlearn.export.onnx import to_onnx
+    from evlearn.export.sql import to_sql
     from evlearn.partition.predictions import decide, predict_mass, predict_set
     from evlearn.reporting.report import report
     from evlearn.utils.progress import Progress, watching

@@ -30,7 +30,7 @@ from evlearn.command_line.results import ResultFormat, check_distinct, check_out
 from evlearn.command_line.sample import Sample
 from evlearn.command_line.tables import CellType, Chunk, NotNumbersError, Table, open_table
 from evlearn.exceptions import CollapseWarning
-from evlearn.model_files import load_model, save_model
+from evlearn.export.models import load_model, save_model
 from evlearn.model_selection import select_n_clusters
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.summary import PartitionSummary

@@ -49,7 +49,7 @@ from evlearn.neural.solver import SOLVERS, Solver
 from evlearn.neural.starts import draw_examples, imitate_masses, make_example_masses, refine_masses
 from evlearn.neural.training import Batches, Best, torch_seed, total_loss, train_in_batches, train_on_all_pairs
 from evlearn.neural.training_samples import ArraySamples, RowSamples, TrainingSamples
-from evlearn.utils.checkpoints import Checkpoint, identity_of
+from evlearn.storage.checkpoints import Checkpoint, identity_of
 from evlearn.utils.convergence import Report, Trace, atomic_fit, publish_trace
 from evlearn.utils.parallel import SharedLimit
 from evlearn.utils.progress import Steps, expect_tasks

@@ -18,9 +18,9 @@ from evlearn.neural.losses import Losses
 from evlearn.neural.network import EvidentialNetwork
 from evlearn.neural.side_information import SideInformation
 from evlearn.neural.training_samples import TrainingSamples
-from evlearn.utils.checkpoints import Checkpoint
+from evlearn.storage.checkpoints import Checkpoint
+from evlearn.storage.fields import array, check_keys, check_length
 from evlearn.utils.convergence import Report, Trace, descend
-from evlearn.utils.stored_values import array, check_keys, check_length
 from evlearn.utils.typing import IntArray
 
 #: Parameters of RMSprop in the paper.

@@ -31,7 +31,7 @@ from evlearn.cluster.focal_families import (
     mutual_neighbors,
     n_pair_neighbors,
 )
-from evlearn.utils.checkpoints import Checkpoint, identity_of
+from evlearn.storage.checkpoints import Checkpoint, identity_of
 from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.progress import Steps
 from evlearn.utils.typing import FloatArray

@@ -12,7 +12,7 @@ from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.alternation import Model
 from evlearn.cluster.centroids.model import FARTHEST, Coordinates
 from evlearn.cluster.centroids.scales import ResolvedParameters
-from evlearn.utils.stored_values import Check, array, check_keys, check_length, quadratic_forms
+from evlearn.storage.fields import Check, array, check_keys, check_length, quadratic_forms
 from evlearn.utils.typing import FloatArray
 
 #: Function from focal sets, coordinates, parameters, prototypes and metrics to a model.

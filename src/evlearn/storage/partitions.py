@@ -1,6 +1,6 @@
 """Files of credal partitions, without pickle: readable JSON and compact npz.
 
-An ``.npz`` file is an archive of three arrays (`evlearn.utils.archives`): ``header`` (JSON as bytes),
+An ``.npz`` file is an archive of three arrays (`evlearn.storage.archives`): ``header`` (JSON as bytes),
 ``membership`` (the focal sets) and ``masses``, which can be read in place as a memory map.
 
 Files are not trusted: names, types, shapes and sizes are checked before memory is allocated, then the values.
@@ -16,10 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evlearn.belief import FocalSets
-from evlearn.utils.archives import header_array, read_archive, write_archive
-from evlearn.utils.chunks import row_blocks
-from evlearn.utils.files import atomic_write
-from evlearn.utils.stored_values import (
+from evlearn.storage.archives import header_array, read_archive, write_archive
+from evlearn.storage.fields import (
     check_keys,
     check_names,
     describe_errors,
@@ -28,6 +26,8 @@ from evlearn.utils.stored_values import (
     shortened,
     table_of,
 )
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.files import atomic_write
 from evlearn.utils.typing import FloatArray
 
 SCHEMA = "evlearn.CredalPartition"

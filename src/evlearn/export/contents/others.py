@@ -27,10 +27,7 @@ from evlearn.ensemble import CredalEnsemble
 from evlearn.ensemble.credal_ensemble import EnsembleModel
 from evlearn.ensemble.fusion import RULES
 from evlearn.ensemble.recovery import Landmarks
-from evlearn.mixture import ParsimoniousGaussianMixture
-from evlearn.mixture.covariance_models import MULTIVARIATE, ONE_DIMENSIONAL
-from evlearn.mixture.gaps import Gaps
-from evlearn.model_contents.contents import (
+from evlearn.export.contents.contents import (
     ANY_NUMBER,
     DESCENT,
     FEATURE_NAMES,
@@ -44,9 +41,12 @@ from evlearn.model_contents.contents import (
     labels,
     list_of,
 )
+from evlearn.mixture import ParsimoniousGaussianMixture
+from evlearn.mixture.covariance_models import MULTIVARIATE, ONE_DIMENSIONAL
+from evlearn.mixture.gaps import Gaps
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import predicted_partition, predicts_masses, split_pipeline
-from evlearn.utils.stored_values import (
+from evlearn.storage.fields import (
     Check,
     array,
     check_length,

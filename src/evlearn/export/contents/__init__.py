@@ -7,9 +7,9 @@ arrays, so all values that reach it are checked here, or in the `__post_init__` 
 import importlib
 from typing import Any
 
-from evlearn.model_contents import clusterers, others, scikit_learn, tables
-from evlearn.model_contents.contents import TRAINING_SAMPLE_ATTRIBUTES, Contents, Part
-from evlearn.model_contents.scikit_learn import n_features_out
+from evlearn.export.contents import clusterers, others, scikit_learn, tables
+from evlearn.export.contents.contents import TRAINING_SAMPLE_ATTRIBUTES, Contents, Part
+from evlearn.export.contents.scikit_learn import n_features_out
 
 _TRANSFORMERS = (*clusterers.TRANSFORMERS, *scikit_learn.TRANSFORMERS, *tables.TABLES)
 _ALL = (*clusterers.CLUSTERERS, *others.OTHERS, *_TRANSFORMERS, *scikit_learn.CLUSTERERS)
@@ -46,7 +46,7 @@ def part_of(kind: str) -> Part | None:
 def _neural() -> Any:
     # Imported only for networks, because torch is slow to import.
     try:
-        return importlib.import_module("evlearn.model_contents.neural")
+        return importlib.import_module("evlearn.export.contents.neural")
     except ImportError as error:
         raise ValueError(f"networks need torch: {error}") from error
 

@@ -7,7 +7,7 @@ import numpy as np
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.model import FARTHEST, EuclideanModel
 from evlearn.cluster.outlier_rule import OutlierRule, Segments
-from evlearn.model_onnx.graph import Graph, Output
+from evlearn.export.onnx.graph import Graph, Output
 
 #: Zero threshold and relative rounding error of a difference, as in the kernel.
 _ZERO, _ROUNDING = 1e-200, 16 * float(np.finfo(np.float64).eps)

@@ -6,10 +6,10 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from evlearn.cluster.outlier_rule import Segments
+from evlearn.export.onnx.graph import Graph, Output
+from evlearn.export.onnx.prototypes import outlier_scores, with_scores
 from evlearn.mixture.em import NOWHERE, Mixture
 from evlearn.mixture.units import Units
-from evlearn.model_onnx.graph import Graph, Output
-from evlearn.model_onnx.prototypes import outlier_scores, with_scores
 from evlearn.utils.validation import EXTREME_RATIO
 
 #: Largest coordinate, in units of the mixture; its square does not overflow.

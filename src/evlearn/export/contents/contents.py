@@ -8,8 +8,8 @@ from inspect import signature
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from evlearn.storage.fields import Check, array, flag, number, shortened, whole
 from evlearn.utils.specification import Specification
-from evlearn.utils.stored_values import Check, array, flag, number, shortened, whole
 
 #: Attributes that describe the training samples only, and are not in the file.
 TRAINING_SAMPLE_ATTRIBUTES = (

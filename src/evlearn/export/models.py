@@ -4,7 +4,7 @@ A file contains the name of the class, its parameters, and its fitted attributes
 the training set, which `CredalPartition.save` writes. Values without a JSON type are objects with a single key:
 ``{"array": ...}``, ``{"objects": ...}``, ``{"tuple": ...}``, ``{"float": "inf"}``, ``{"focal sets": ...}``,
 ``{"fields": ...}``, ``{"estimator": ...}`` for a nested estimator, and ``{"ClassName": fields}`` for the few
-classes that `evlearn.model_contents` lists. Reading creates no other objects and ignores parameters of the run,
+classes that `evlearn.export.contents` lists. Reading creates no other objects and ignores parameters of the run,
 such as paths and numbers of workers. Large arrays are in a separate archive in the same folder.
 """
 
@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import evlearn
 from evlearn.belief import FocalSets
-from evlearn.model_contents import (
+from evlearn.export.contents import (
     NAMES,
     SPECIFICATIONS,
     TRANSFORMERS,
@@ -36,11 +36,8 @@ from evlearn.model_contents import (
     n_features_out,
     part_of,
 )
-from evlearn.partition.storage import check_size, read_focal_sets
-from evlearn.utils.archives import read_archive, write_archive
-from evlearn.utils.files import atomic_write
-from evlearn.utils.places import RemotePath, to_path
-from evlearn.utils.stored_values import (
+from evlearn.storage.archives import read_archive, write_archive
+from evlearn.storage.fields import (
     ARRAY_TYPES,
     LARGEST_CLAIM,
     array_of,
@@ -52,6 +49,9 @@ from evlearn.utils.stored_values import (
     shortened,
     text,
 )
+from evlearn.storage.partitions import check_size, read_focal_sets
+from evlearn.utils.files import atomic_write
+from evlearn.utils.places import RemotePath, to_path
 from evlearn.utils.typing import EstimatorLike
 from evlearn.utils.validation import RUN_TIME
 

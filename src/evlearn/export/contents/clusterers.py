@@ -28,13 +28,7 @@ from evlearn.cluster.relational.medoids import (
 from evlearn.cluster.relational.squared_dissimilarities import Squares
 from evlearn.cluster.relational.weighted_means import RelationalModel
 from evlearn.cluster.set_costs import DEAREST, SetCosts
-from evlearn.metric_learning import FDA, PCCA, LocalFDA
-from evlearn.metric_learning.features import KERNEL_ATTRIBUTES, KERNEL_PARAMS, KERNELS
-from evlearn.mixture.bootstrap import GaussianReplicates
-from evlearn.mixture.em import Mixture
-from evlearn.mixture.gaps import Gaps
-from evlearn.mixture.units import Units
-from evlearn.model_contents.contents import (
+from evlearn.export.contents.contents import (
     ANY_NUMBER,
     DESCENT,
     INDICES,
@@ -47,7 +41,13 @@ from evlearn.model_contents.contents import (
     check_features,
     check_sets,
 )
-from evlearn.utils.stored_values import (
+from evlearn.metric_learning import FDA, PCCA, LocalFDA
+from evlearn.metric_learning.features import KERNEL_ATTRIBUTES, KERNEL_PARAMS, KERNELS
+from evlearn.mixture.bootstrap import GaussianReplicates
+from evlearn.mixture.em import Mixture
+from evlearn.mixture.gaps import Gaps
+from evlearn.mixture.units import Units
+from evlearn.storage.fields import (
     LARGEST_CLAIM,
     Check,
     array,

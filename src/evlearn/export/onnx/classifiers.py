@@ -9,7 +9,7 @@ from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.neighbor_evidence import CrispEvidence, SoftEvidence
 from evlearn.classify.prototype_networks import ENNParameters, RBFParameters
 from evlearn.classify.weights_of_evidence import NEVER
-from evlearn.model_onnx.graph import Graph, Output, Value
+from evlearn.export.onnx.graph import Graph, Output, Value
 from evlearn.utils.typing import FloatArray
 
 

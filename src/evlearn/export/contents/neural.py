@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from evlearn.belief import FocalSets
-from evlearn.model_contents.contents import (
+from evlearn.export.contents.contents import (
     DESCENT,
     N_FEATURES,
     POSITIVE,
@@ -24,7 +24,7 @@ from evlearn.neural.model import NeuralModel
 from evlearn.neural.network import EvidentialNetwork, layers
 from evlearn.neural.reading import Reader
 from evlearn.neural.solver import SOLVERS, Solver
-from evlearn.utils.stored_values import (
+from evlearn.storage.fields import (
     array,
     check_length,
     flag,

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from evlearn.model_contents.contents import FEATURE_NAMES, N_FEATURES, POSITIVE, Contents, list_of
+from evlearn.export.contents.contents import FEATURE_NAMES, N_FEATURES, POSITIVE, Contents, list_of
 from evlearn.preprocessing import GowerDistances, TableEncoder
-from evlearn.utils.cells import CURRENCIES
-from evlearn.utils.stored_values import (
+from evlearn.storage.fields import (
     Check,
     array,
     check_keys,
@@ -17,6 +16,7 @@ from evlearn.utils.stored_values import (
     text,
     whole,
 )
+from evlearn.utils.cells import CURRENCIES
 
 _NUMBERS: dict[str, Check] = {
     "transform": text("none", "log"),

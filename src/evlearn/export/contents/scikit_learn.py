@@ -26,7 +26,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from evlearn.model_contents.contents import (
+from evlearn.export.contents.contents import (
     ANY_NUMBER,
     FEATURE_NAMES,
     N_FEATURES,
@@ -35,7 +35,7 @@ from evlearn.model_contents.contents import (
     check_features,
     list_of,
 )
-from evlearn.utils.stored_values import (
+from evlearn.storage.fields import (
     LARGEST_CLAIM,
     Check,
     array,

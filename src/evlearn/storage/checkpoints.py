@@ -1,6 +1,6 @@
 """Checkpoint files with the state of a long fit, so that it can resume after its process was killed.
 
-A checkpoint is an archive of plain arrays (`evlearn.utils.archives`): ``header`` (JSON as bytes, which identifies
+A checkpoint is an archive of plain arrays (`evlearn.storage.archives`): ``header`` (JSON as bytes; it identifies
 the fit) and the arrays of the state. The file is replaced atomically. Only the fit that wrote it can load it: a
 fit with another parameter or any changed value in its data is rejected.
 """
@@ -17,10 +17,10 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from evlearn.utils.archives import header_array, read_archive, write_archive
+from evlearn.storage.archives import header_array, read_archive, write_archive
+from evlearn.storage.fields import check_keys, describe_errors, read_json
 from evlearn.utils.files import atomic_write, check_folder, remove_leftovers_of
 from evlearn.utils.places import to_path
-from evlearn.utils.stored_values import check_keys, describe_errors, read_json
 from evlearn.utils.validation import RUN_TIME
 
 SCHEMA = "evlearn.checkpoint"
