@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 import evlearn
+from estimator_cases import TRAINING_SAMPLE_ATTRIBUTES
 from evlearn.belief import FocalSets
 from evlearn.cluster import (
     BPEC,
@@ -37,7 +38,7 @@ from evlearn.cluster import (
 )
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
-from evlearn.export import contents as model_contents
+from evlearn.export.models import find_schema
 from evlearn.metric_learning import FDA, PCCA, LocalFDA
 from evlearn.neural import NNEVCLUS, Solver
 
@@ -461,8 +462,8 @@ def test_a_false_frame_size_takes_no_memory(size, path):
 @pytest.mark.parametrize("name", [*MODELS, "CECM"])
 def test_all_that_a_fit_learns_is_written_or_about_the_training_set(name):
     model = (MODELS | {"CECM": CECM(4, random_state=0)})[name].fit(X)
-    contents = model_contents.ESTIMATORS[type(model).__name__]
-    names = {*contents.required, *contents.others, *model_contents.TRAINING_SAMPLE_ATTRIBUTES, *model.get_params()}
+    fields = find_schema(type(model).__name__).fields
+    names = {*fields, *TRAINING_SAMPLE_ATTRIBUTES, *model.get_params()}
     assert vars(model).keys() <= names
 
 

@@ -45,7 +45,7 @@ from evlearn.export import models
 from evlearn.metric_learning import FDA, PCCA, LocalFDA
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.preprocessing import GowerDistances, TableEncoder
-from evlearn.storage import checkpoints
+from evlearn.storage import checkpoints, codec
 from evlearn.storage.archives import read_archive
 from evlearn.storage.checkpoints import _digest
 
@@ -239,10 +239,10 @@ def _predict(loaded, data, *, partial):
 
 def _split_model(path, mutated):
     """Return a model with all but the smallest arrays in an archive; its digest is updated."""
-    models._LARGE, size_limit = 5, models._LARGE
+    codec._LARGE, size_limit = 5, codec._LARGE
     estimator = make_pipeline(TableEncoder(missing="impute"), EvidentialKNNClassifier(3)).fit(TABLE, Y)
     evlearn.save_model(estimator, path)
-    models._LARGE = size_limit
+    codec._LARGE = size_limit
     content = {"json": path.read_bytes(), "npz": path.with_suffix(".npz").read_bytes()}
     document = json.loads(content["json"])
 
@@ -255,7 +255,7 @@ def _split_model(path, mutated):
         if mutated == "npz":
             new_document = dict(document)
             with contextlib.suppress(ValueError), mutant.open("rb") as file:
-                new_document["beside"] = models._digest(read_archive(file, models._STORED_TYPES))
+                new_document["beside"] = models._digest(read_archive(file, codec.STORED_TYPES))
             mutant.with_suffix(".json").write_text(json.dumps(new_document))
         else:
             mutant.with_suffix(".npz").write_bytes(content["npz"])

@@ -7,6 +7,8 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 
 from evlearn.kernels.neighbors import LEAF, nearest
+from evlearn.storage.fields import array
+from evlearn.storage.registry import stored_as
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray
 
@@ -14,6 +16,7 @@ _PADDING = np.iinfo(np.int32).max  # number of empty places in leaves
 _TASK_LEAVES = 64  # per parallel task
 
 
+@stored_as(rows=array(2, low=-1e150, high=1e150))
 class BoxTree(NamedTuple):
     """Tree of samples in boxes that are halved along their longest side.
 
@@ -103,6 +106,17 @@ class BoxTree(NamedTuple):
         else:
             Parallel(n_jobs, prefer="threads", require="sharedmem")(delayed(nearest)(*task) for task in tasks)
         return indices, squares
+
+    def to_stored(self) -> dict[str, FloatArray]:
+        """Return the samples, from which the tree can be built."""
+        return {"rows": self.samples}
+
+    @classmethod
+    def from_stored(cls, rows: FloatArray) -> "BoxTree":
+        """Build a tree of the samples in a file."""
+        if not rows.size:
+            raise ValueError("rows must not be empty")
+        return cls.of(np.ascontiguousarray(rows))
 
 
 def _split(data: FloatArray, members: IntArray) -> list[IntArray]:

@@ -10,15 +10,17 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from evlearn.blocks.sparse import SparseBlock
-from evlearn.classify.base import EvidentialClassifier
+from evlearn.classify.base import EvidentialClassifier, check_simple
 from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.labels import Labels, read_share
 from evlearn.classify.leave_one_out import LeaveOneOut, Neighborhoods, Setting
 from evlearn.classify.metric_search import GivenDistances, MetricSearch
-from evlearn.classify.neighbor_evidence import default_scales, make_evidence
+from evlearn.classify.neighbor_evidence import CrispEvidence, SoftEvidence, default_scales, make_evidence
 from evlearn.classify.sample_weights import SampleWeights, nearest_by_weight, read_weights
 from evlearn.cluster.dissimilarities import check_dissimilarities
 from evlearn.partition import CredalPartition
+from evlearn.storage.fields import Fraction, NonnegativeVector, PositiveCount, check_length
+from evlearn.storage.registry import Stored, StoredIfSet, check_count, check_features, stored
 from evlearn.utils.convergence import atomic_fit, publish_trace
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Steps, expect_tasks
@@ -31,6 +33,7 @@ _NUMBERS = (5, 10, 20, 40)
 _ALPHAS = (0.1, 0.3, 0.6, 0.95)
 
 
+@stored
 class EvidentialKNNClassifier(EvidentialClassifier):
     r"""Evidential k-nearest neighbors, with evidence that decreases with the distance.
 
@@ -129,8 +132,14 @@ class EvidentialKNNClassifier(EvidentialClassifier):
     array([[0., 0., 0., 0., 1.]])
     """
 
-    _tree: BoxTree | MetricSearch | GivenDistances
-    _counts: FloatArray | None = None
+    _evidence: Stored[CrispEvidence | SoftEvidence]
+    _n_samples: Stored[PositiveCount]
+    gamma_: Stored[NonnegativeVector]
+    n_neighbors_: Stored[PositiveCount]
+    alpha_: Stored[Fraction]
+
+    _tree: Stored[BoxTree | MetricSearch | GivenDistances]
+    _counts: StoredIfSet[NonnegativeVector | None] = None
 
     # Share of the mass on all classes that counts for each of them in the loss; 1 compares plausibilities with
     # labels.
@@ -296,6 +305,39 @@ class EvidentialKNNClassifier(EvidentialClassifier):
             return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha_)
         neighbors, squares, counts = nearest_by_weight(search, self._n_samples, self.n_neighbors_, self._counts)
         return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha_, counts)
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        self._check_parameters()
+        evidence, sets = self._evidence, self.focal_sets_
+        n_samples, n_features = self._size_of_search()
+        check_features(self, n_features)
+        check_count(self, "_n_samples", n_samples)
+        check_length("_counts", self._counts, (n_samples,))
+        if evidence.focal_sets != sets or sets.frame_size != len(self.classes_):
+            raise ValueError("its labels and focal_sets_ have different sets")
+        check_length("gamma_", self.gamma_, (evidence.n_scales,))
+        if isinstance(evidence, SoftEvidence):
+            check_length("denials", evidence.denials, (n_samples, len(sets) - 1))
+            return
+        check_simple(sets)
+        check_length("codes", evidence.codes, (n_samples,))
+        if evidence.codes.max() >= sets.frame_size or evidence.codes.dtype != np.int32:
+            raise ValueError("codes must be class indices of 32 bits")
+
+    def _size_of_search(self) -> tuple[int, int]:
+        """Return the numbers of training samples and of features of the neighbor search."""
+        search = self._tree
+        if isinstance(search, BoxTree):
+            matches, shape = self.metric == "euclidean", search.samples.shape
+        elif isinstance(search, MetricSearch):
+            matches, shape = search.metric == self.metric, search.samples.shape
+        else:
+            matches, shape = self.metric == "precomputed", 2 * (self.n_features_in_,)
+        if not matches:
+            raise ValueError("its metric does not match its neighbor search")
+        return int(shape[0]), int(shape[1])
 
 
 __all__ = ["EvidentialKNNClassifier"]

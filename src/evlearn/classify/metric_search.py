@@ -2,16 +2,20 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from types import NoneType
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from evlearn.blocks.sparse import SparseBlock
+from evlearn.storage.fields import array, instance, text
+from evlearn.storage.registry import stored
 from evlearn.utils.typing import FloatArray, Metric
 
 
+@stored
 @dataclass(frozen=True)
 class MetricSearch:
     """Neighbor search with the interface of `evlearn.classify.box_tree.BoxTree`, for any metric.
@@ -24,8 +28,8 @@ class MetricSearch:
         Distance of samples.
     """
 
-    samples: Any
-    metric: Metric
+    samples: Annotated[Any, array(2, low=-1e150, high=1e150)]
+    metric: Annotated[Metric, text()]
 
     def nearest_others(
         self, n_neighbors: int, *, n_jobs: int | None = None
@@ -66,6 +70,7 @@ def plain_rows(rows: Any) -> Any:
     return csr_matrix(parts, shape=matrix.shape)
 
 
+@stored
 @dataclass(frozen=True)
 class GivenDistances:
     """Neighbor search by precomputed distances; ties are sorted by number. Rows of new samples contain distances.
@@ -76,7 +81,7 @@ class GivenDistances:
         Distances between the samples, which are required only for a fit.
     """
 
-    distances: FloatArray | None
+    distances: Annotated[FloatArray | None, instance(NoneType)]
 
     def nearest_others(
         self, n_neighbors: int, *, n_jobs: int | None = None

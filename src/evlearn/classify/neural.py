@@ -8,10 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logit
 
+from evlearn.classify.base import check_simple
 from evlearn.classify.labels import Labels, read_share, singletons_and_frame
 from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centers_of, scales_of, shares_of
 from evlearn.classify.prototype_networks import MAX_STRENGTH, ENNLoss, ENNParameters
 from evlearn.partition import CredalPartition
+from evlearn.storage.fields import Matrix, Vector, check_length
+from evlearn.storage.registry import Stored, StoredIfSet, stored
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import FloatArray, RandomSeed
 from evlearn.utils.validation import check_integer, check_real
@@ -22,6 +25,7 @@ _SAMPLES_PER_PROTOTYPE, _PER_CLASS = 10, (2, 10)
 _MAX_LOGIT = 30.0
 
 
+@stored
 class EvidentialNeuralClassifier(PrototypeClassifier):
     r"""Evidential neural network with prototypes as pieces of evidence.
 
@@ -103,6 +107,10 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
     >>> model.predict_mass([[5, 3, 100, 100]]).masses.round(2)
     array([[0., 0., 0., 0., 1.]])
     """
+
+    _network: Stored[ENNParameters]
+    memberships_: StoredIfSet[Matrix]
+    strengths_: StoredIfSet[Vector]
 
     # "per_class": prototypes begin with equal numbers in each class, or spread over all samples. "loss_lambda":
     # share of the mass on all classes that counts for each of them in the loss; "pignistic", 1 (plausibilities) or
@@ -234,6 +242,15 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
     def _masses(self, rows: FloatArray) -> FloatArray:
         masses = self._network.masses(self._scale(rows))
         return np.column_stack([np.zeros(len(rows)), masses])
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        network, shape = self._network, (len(self._network.prototypes), len(self.classes_))
+        check_length("beta", network.beta, shape)
+        for name in ("eta", "xi"):
+            check_length(name, getattr(network, name), shape[:1])
+        check_simple(self.focal_sets_)
 
 
 __all__ = ["EvidentialNeuralClassifier"]

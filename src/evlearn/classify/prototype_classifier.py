@@ -15,6 +15,8 @@ from evlearn.classify.distinct_rows import distinct_rows
 from evlearn.classify.labels import Labels
 from evlearn.classify.prototype_networks import pack, squared_distances, unpack
 from evlearn.classify.sample_weights import read_weights
+from evlearn.storage.fields import Matrix, ScaleVector, Vector, check_length
+from evlearn.storage.registry import Stored, StoredIfSet, check_features
 from evlearn.utils.convergence import Trace, best_of, publish_trace, warn_caller, warn_of_collapse
 from evlearn.utils.lbfgs import minimize_lbfgs
 from evlearn.utils.parallel import one_blas_thread
@@ -39,6 +41,11 @@ _DOMINANT_SHARE = 0.9
 
 class PrototypeClassifier(EvidentialClassifier):
     """Base class: subclasses define `_start` and `_make_loss`, which are used for training."""
+
+    _center: Stored[Vector]
+    _unit: Stored[ScaleVector]
+    prototypes_: Stored[Matrix]
+    scales_: StoredIfSet[Vector]
 
     n_prototypes: int | str
     init: Any
@@ -178,6 +185,19 @@ class PrototypeClassifier(EvidentialClassifier):
                 f"init must be 'kmeans' or a dict with the key 'prototypes', and optional keys {list(optional)}; "
                 f"got {self.init!r}."
             )
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        self._check_parameters()
+        network, n_classes = self._network, len(self.classes_)
+        n_prototypes, n_features = network.prototypes.shape
+        check_features(self, n_features)
+        for name in ("_center", "_unit"):
+            check_length(name, getattr(self, name), (n_features,))
+        check_length("prototypes_", self.prototypes_, (n_prototypes, n_features))
+        if n_prototypes == 0 or self.focal_sets_.frame_size != n_classes:
+            raise ValueError("its network does not match classes_")
 
 
 def _merge_equal(data: FloatArray, labels: Labels, weights: FloatArray) -> tuple[FloatArray, Labels, FloatArray]:

@@ -14,6 +14,8 @@ from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_tabl
 from evlearn.classify.prototype_networks import RBFLoss, RBFParameters
 from evlearn.classify.weights_of_evidence import masses_of_evidence, sets_of_evidence
 from evlearn.partition import CredalPartition
+from evlearn.storage.fields import Matrix, check_length
+from evlearn.storage.registry import Stored, stored
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import FloatArray, RandomSeed
 from evlearn.utils.validation import check_integer, check_real
@@ -23,6 +25,7 @@ _PER_CLASS, _PENALTY = 5, 0.1
 _RIDGE = 1e-3  # of the initial weights
 
 
+@stored
 class EvidentialRBFClassifier(PrototypeClassifier):
     r"""Radial basis function network with weights of evidence.
 
@@ -104,6 +107,9 @@ class EvidentialRBFClassifier(PrototypeClassifier):
     >>> model.predict_mass([[5, 3, 100, 100]]).masses.round(2)
     array([[0., 0., 0., 0., 0., 0., 0., 1.]])
     """
+
+    _network: Stored[RBFParameters]
+    weights_: Stored[Matrix]
 
     _switches = MappingProxyType({"standardize": True})
 
@@ -223,6 +229,16 @@ class EvidentialRBFClassifier(PrototypeClassifier):
     def _masses(self, rows: FloatArray) -> FloatArray:
         constants = np.zeros_like(self.weights_)
         return masses_of_evidence(self._activations(rows), self.weights_, constants, self.focal_sets_)
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        network, shape = self._network, (len(self._network.prototypes), len(self.classes_))
+        check_length("gamma", network.gamma, shape[:1])
+        check_length("weights", network.weights, shape)
+        check_length("weights_", self.weights_, shape)
+        if self.focal_sets_ != sets_of_evidence(list(self.focal_sets_.frame)):
+            raise ValueError("its sets must be those of weights of evidence")
 
 
 __all__ = ["EvidentialRBFClassifier"]

@@ -13,9 +13,11 @@ from evlearn.conformal.doubt_sources import DoubtSources
 from evlearn.conformal.outliers import OutlierScorer
 from evlearn.conformal.p_values import Scores, contour, nonconformity, shorten_contour
 from evlearn.conformal.replication import Calibration, cross_calibrate, split_calibrate
-from evlearn.conformal.support import best_clusters
+from evlearn.conformal.support import ClustererAdapter, best_clusters
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import split_pipeline, transform_through_pipeline, with_names_of
+from evlearn.storage.fields import Fraction, PositiveCount, check_length
+from evlearn.storage.registry import Stored, StoredIfSet, check_features, stored
 from evlearn.utils.convergence import atomic_fit, record_problems
 from evlearn.utils.typing import BoolArray, ClustererLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real
@@ -24,6 +26,7 @@ from evlearn.utils.validation import check_choice, check_integer, check_real
 _MAX_FULL_CLUSTERS = 6
 
 
+@stored
 class ConformalClusterer(EvidentialClusterer):
     """Conformal sets of clusters, around any clusterer.
 
@@ -136,6 +139,13 @@ class ConformalClusterer(EvidentialClusterer):
     array([[False, False,  True],
            [False, False,  True]])
     """
+
+    _adapter: Stored[ClustererAdapter]
+    _scores: Stored[Scores]
+    _outlier_scorer: Stored[OutlierScorer]
+    n_clusters_: Stored[PositiveCount]
+    n_calibration_: StoredIfSet[PositiveCount]
+    coverage_: StoredIfSet[Fraction | None]
 
     def __init__(
         self,
@@ -362,6 +372,23 @@ class ConformalClusterer(EvidentialClusterer):
                 f"confidence_level must be below 1 - outlier_level = {1 - self.outlier_level:g}, got {value!r}; "
                 "decrease confidence_level or outlier_level."
             )
+
+    def _after_loading(self) -> None:
+        """Set the estimator, and raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        self._check_parameters()
+        self.estimator_ = self._adapter.estimator
+        adapter, scorer = self._adapter, self._outlier_scorer
+        check_features(adapter.estimator, self.n_features_in_)
+        check_length("medians", scorer.medians, (self.n_clusters_ + 1,))
+        if not len(self._scores.values) or not len(scorer.scores.values):
+            raise ValueError("it has no scores to compare with")
+        if scorer.n_neighbors > len(scorer.samples):
+            raise ValueError("it needs more neighbors than there are samples")
+        origin = np.zeros((1, self.n_features_in_))
+        if adapter.support(origin).shape[1] != self.n_clusters_:
+            raise ValueError("its estimator has a different number of clusters")
+        check_length("samples", scorer.samples, (len(scorer.samples), self._transformed(origin).shape[1]))
 
 
 def _columns(partition: CredalPartition) -> FocalSets:

@@ -6,9 +6,12 @@ import numpy as np
 
 from evlearn.cluster.neighbors.search import find_nearest, find_neighbors
 from evlearn.conformal.p_values import Scores
+from evlearn.storage.fields import Matrix, NonnegativeVector, PositiveCount
+from evlearn.storage.registry import stored
 from evlearn.utils.typing import FloatArray, IntArray
 
 
+@stored
 @dataclass(frozen=True)
 class OutlierScorer:
     """Reference samples, the median distance to a neighbor in each cluster, and reference scores.
@@ -16,10 +19,10 @@ class OutlierScorer:
     The last median is for samples without a cluster.
     """
 
-    samples: FloatArray
-    medians: FloatArray
+    samples: Matrix
+    medians: NonnegativeVector
     scores: Scores
-    n_neighbors: int
+    n_neighbors: PositiveCount
 
     @classmethod
     def fit(

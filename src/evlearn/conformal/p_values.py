@@ -1,9 +1,12 @@
 """Nonconformity scores, p-values and plausibilities."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from evlearn.storage.fields import PositiveCount, ascending
+from evlearn.storage.registry import stored
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 #: Maximum number of clusters with masses on all nested sets, and number of most plausible clusters with nested
@@ -21,12 +24,13 @@ def nonconformity(support: FloatArray) -> FloatArray:
     return np.asarray(np.where(best, -support, -np.log(np.maximum(support, np.finfo(np.float64).tiny))))
 
 
+@stored
 @dataclass(frozen=True)
 class Scores:
     """Sorted reference scores, possibly several per sample."""
 
-    values: FloatArray
-    n_samples: int
+    values: Annotated[FloatArray, ascending]
+    n_samples: PositiveCount
 
     @classmethod
     def of(cls, values: FloatArray, samples: IntArray) -> "Scores":

@@ -1,7 +1,7 @@
 """Strangeness of samples with respect to known classes, by several criteria."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -13,6 +13,8 @@ from evlearn.classify import EvidentialKNNClassifier
 from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.distinct_rows import distinct_rows
 from evlearn.classify.units import in_units, usual_values
+from evlearn.storage.fields import Matrix, ScaleVector, Vector, predictor
+from evlearn.storage.registry import NESTED, stored
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 #: Names of the criteria, in order.
@@ -22,6 +24,7 @@ _MIN_DISTANCE = 1e-9
 _PENALTY = 0.01  # on squared weights
 
 
+@stored
 @dataclass(frozen=True)
 class Strangeness:
     """Models of the known classes, and the strangeness of other samples.
@@ -42,14 +45,14 @@ class Strangeness:
         Logarithms of distances between whitened training samples and their neighbors.
     """
 
-    classifier: Any
+    classifier: Annotated[Any, predictor, NESTED]
     evidence: EvidentialKNNClassifier
-    center: FloatArray
-    unit: FloatArray
-    whitening: FloatArray
+    center: Vector
+    unit: ScaleVector
+    whitening: Matrix
     samples: BoxTree
     whitened: BoxTree
-    spacing: FloatArray
+    spacing: Vector
 
     @classmethod
     def fit(cls, classifier: Any, data: FloatArray, codes: IntArray) -> "Strangeness":

@@ -1,7 +1,8 @@
 """Support of clusters by a fitted clusterer: masses, probabilities, shares of distances, or votes."""
 
 from dataclasses import dataclass
-from typing import Any
+from types import NoneType
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -9,6 +10,8 @@ from scipy.spatial.distance import cdist
 
 from evlearn.cluster.neighbors.search import find_nearest
 from evlearn.partition.estimators import memberships_of, split_pipeline, transform_through_pipeline
+from evlearn.storage.fields import PositiveCount, instance, predictor
+from evlearn.storage.registry import NESTED, stored
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray
 
@@ -16,6 +19,7 @@ from evlearn.utils.typing import FloatArray, IntArray
 _BLOCK_SIZE = 1 << 20
 
 
+@stored
 @dataclass(frozen=True)
 class ClustererAdapter:
     """A fitted clusterer with a common method to predict the support of each cluster.
@@ -23,9 +27,9 @@ class ClustererAdapter:
     Rows of support sum to 1, or to less if a part of the support is for noise.
     """
 
-    estimator: Any
-    training_rows: FloatArray | None
-    n_neighbors: int
+    estimator: Annotated[Any, predictor, NESTED]
+    training_rows: Annotated[FloatArray | None, instance(NoneType)]
+    n_neighbors: PositiveCount
 
     @property
     def is_soft(self) -> bool:

@@ -1,6 +1,6 @@
 """Detection of samples of classes that are absent from the training data."""
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -16,6 +16,8 @@ from evlearn.classify.distinct_rows import distinct_rows
 from evlearn.cluster.base import with_seed
 from evlearn.conformal.strangeness import CRITERIA, Strangeness, exceed_distances, fit_weights, surprisal
 from evlearn.partition.estimators import predicted_partition
+from evlearn.storage.fields import LARGEST_MASS, Matrix, array, ascending, check_length
+from evlearn.storage.registry import Stored, check_features, stored
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
@@ -28,6 +30,7 @@ _MAX_REHEARSALS, _MIN_SAMPLES = 10, 5
 _FOREST = EvidentialForestClassifier(min_samples_split=2, effective_n_estimators=1, reach=None)
 
 
+@stored
 class UnseenClassDetector(EvidentialClassifier):
     """Classifier that detects samples of classes that are absent from the training data.
 
@@ -105,6 +108,12 @@ class UnseenClassDetector(EvidentialClassifier):
     >>> model.is_unseen([[5.0, 3.4, 1.5, 0.2], [7.7, 3.0, 6.1, 2.3]])
     array([False,  True])
     """
+
+    _strangeness: Stored[Strangeness]
+    _references: Stored[Matrix]
+    _weights: Stored[Annotated[FloatArray, array(1, low=0, high=LARGEST_MASS)]]
+    _scores: Stored[Annotated[FloatArray, ascending]]
+    n_rehearsals_: Stored[int]
 
     def __init__(
         self,
@@ -256,6 +265,28 @@ class UnseenClassDetector(EvidentialClassifier):
         masses = predicted_partition(self.estimator_, rows).masses * weights
         masses[:, 0] += 1 - weights[:, 0]  # 0.5 at a p-value of false_alarm_rate
         return np.asarray(masses)
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        self._check_parameters()
+        strangeness, n_features = self._strangeness, self.n_features_in_
+        for model in (strangeness.classifier, strangeness.evidence):
+            check_features(model, n_features)
+        for name in ("center", "unit"):
+            check_length(name, getattr(strangeness, name), (n_features,))
+        check_length("whitening", strangeness.whitening, (n_features, n_features))
+        check_length("references", self._references, (len(self._scores), len(CRITERIA)))
+        check_length("weights", self._weights, (len(CRITERIA),))
+        n_samples = len(strangeness.spacing)
+        for tree in (strangeness.samples, strangeness.whitened):
+            check_length("rows", tree.samples, (n_samples, n_features))
+        if not n_samples or not len(self._scores) or (np.diff(self._references, axis=0) < 0).any():
+            raise ValueError("its usual scores must exist, in ascending order")
+        sets = predicted_partition(strangeness.classifier, np.zeros((1, n_features))).focal_sets
+        names = [str(label) for label in self.classes_]
+        if sets.frame_size != len(names) or sets.with_names(names) != self.focal_sets_:
+            raise ValueError("its classifier does not match classes_")
 
 
 def _split_parts(codes: IntArray, n_parts: int, random: np.random.RandomState) -> IntArray:

@@ -3,7 +3,7 @@
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from evlearn.belief import FocalSets
+from evlearn.belief import FocalSets, check_masses
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.base import read_in_memory, with_seed, without_files
 from evlearn.cluster.centroids.robust_kmeans import rows_to_fit
@@ -22,6 +22,8 @@ from evlearn.ensemble.fusion import CombinationRule
 from evlearn.ensemble.recovery import Landmarks
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, predicted_partition, split_pipeline
+from evlearn.storage.fields import PositiveCount, PositiveExtendedNumber, Vector, check_length, list_of, predictor
+from evlearn.storage.registry import NESTED, Stored, StoredIfSet, check_count, check_features, stored
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit, publish_trace
 from evlearn.utils.progress import Steps, expect_tasks
@@ -33,6 +35,7 @@ from evlearn.utils.validation import EXTREME_RATIO, check_integer, check_real, d
 _RELATIVE_REACH = 1e6
 
 
+@stored
 class CredalEnsemble(RowwiseClusterer):
     """Combination of several clusterers: samples are sure where they agree, and torn where they do not.
 
@@ -137,6 +140,9 @@ class CredalEnsemble(RowwiseClusterer):
     >>> len(ensemble.clusterers_)
     10
     """
+
+    _model: "Stored[EnsembleModel]"
+    n_clusters_: StoredIfSet[PositiveCount]
 
     def __init__(
         self,
@@ -268,7 +274,30 @@ class CredalEnsemble(RowwiseClusterer):
         size = int(self.max_samples) if is_count else round(self.max_samples * n_samples)
         return np.sort(random.permutation(n_samples)[: max(size, 2)])
 
+    def _after_loading(self) -> None:
+        """Set the members, and raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model = self._model
+        landmarks = model.landmarks
+        check_masses(landmarks.masses, landmarks.focal_sets)
+        check_count(self, "n_clusters_", landmarks.focal_sets.frame_size)
+        if len(landmarks.partitions) != len(model.clusterers):
+            raise ValueError("its landmarks must have a partition of each member")
+        check_length("center", model.center, (self.n_features_in_,))
+        origin = np.zeros((1, self.n_features_in_))
+        for member, partition in zip(model.clusterers, landmarks.partitions, strict=True):
+            check_features(member, self.n_features_in_)
+            if len(partition) != len(landmarks.masses):
+                raise ValueError(
+                    f"a partition of the landmarks has {len(partition)} samples, "
+                    f"but there are {len(landmarks.masses)}"
+                )
+            if predicted_partition(member, origin).focal_sets != partition.focal_sets:
+                raise ValueError("the focal sets of a member differ from those of its landmarks")
+        self.clusterers_ = list(model.clusterers)
 
+
+@stored
 @dataclass(frozen=True)
 class EnsembleModel:
     """Fitted clusterers and landmarks, which determine the masses of rows.
@@ -285,10 +314,10 @@ class EnsembleModel:
         Distance from the center, in any feature, beyond which a row is an outlier.
     """
 
-    clusterers: Sequence[Any]
+    clusterers: Annotated[Sequence[Any], list_of(predictor, min_length=1), NESTED]
     landmarks: Landmarks
-    center: FloatArray
-    reach: float
+    center: Vector
+    reach: PositiveExtendedNumber
 
     @property
     def focal_sets(self) -> FocalSets:

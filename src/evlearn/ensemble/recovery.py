@@ -13,17 +13,19 @@ computed by sweeps of row problems, as in EVCLUS.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.pairwise.irqp import SweepResult, row_problems, sweep_masses
 from evlearn.cluster.pairwise.pair_graph import AllPairs
-from evlearn.ensemble.fusion import PAIR_FRAME, combine_statements
+from evlearn.ensemble.fusion import PAIR_FRAME, RULES, combine_statements
 from evlearn.ensemble.products import Products, stack_masses
 from evlearn.partition import CredalPartition
 from evlearn.partition.relational import PairMasses, masses_of_block, pair_forms
+from evlearn.storage.fields import Masses, instance, list_of, text
+from evlearn.storage.registry import stored
 from evlearn.utils.chunks import BLOCK_ROWS, row_blocks
 from evlearn.utils.convergence import Report, Trace
 from evlearn.utils.typing import FloatArray
@@ -86,6 +88,7 @@ def recover_masses(
     )
 
 
+@stored
 @dataclass(frozen=True, kw_only=True)
 class Landmarks:
     """Samples with known masses, which determine the masses of other samples, each separately.
@@ -102,10 +105,10 @@ class Landmarks:
         Rule of combination for statements.
     """
 
-    partitions: Sequence[CredalPartition]
-    masses: FloatArray
+    partitions: Annotated[Sequence[CredalPartition], list_of(instance(CredalPartition), min_length=1)]
+    masses: Masses
     focal_sets: FocalSets
-    rule: str
+    rule: Annotated[str, text(*RULES)]
 
     def masses_of(self, partitions: Sequence[CredalPartition]) -> FloatArray:
         """Return the masses of samples from their partitions by each member."""

@@ -15,12 +15,15 @@ from evlearn.metric_learning.directions import (
 )
 from evlearn.metric_learning.features import LinearOrKernelFeatures
 from evlearn.metric_learning.supervision import labeled_classes
+from evlearn.storage.fields import Vector
+from evlearn.storage.registry import StoredIfSet, stored
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray, IntArray, Metric
 from evlearn.utils.validation import check_real
 
 
+@stored
 class FDA(LinearOrKernelFeatures):
     r"""Fisher discriminant analysis: features in which labeled classes are compact and far apart.
 
@@ -95,6 +98,8 @@ class FDA(LinearOrKernelFeatures):
     >>> bool(z[y == 0].min() > z[y == 1].max() or z[y == 0].max() < z[y == 1].min())
     True
     """
+
+    intercept_: StoredIfSet[Vector]
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Base classes of the transformers: features that are linear in the original ones, or in values of a kernel."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,6 +8,22 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted
 
+from evlearn.storage.fields import (
+    ExtendedNumber,
+    ExtendedVector,
+    FeatureNames,
+    Indices,
+    Matrix,
+    PositiveCount,
+    any_of,
+    array,
+    check_keys,
+    check_length,
+    number,
+    optional,
+    text,
+)
+from evlearn.storage.registry import Stored, StoredIfSet, check_features
 from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, IntArray
@@ -21,11 +37,21 @@ KERNEL_PARAMS = {"degree": 3.0, "coef0": 1.0}
 KERNEL_ATTRIBUTES = ("dual_coef_", "support_", "intercept_", "_support_rows", "_intercept")
 _TRANSLATION_INVARIANT = ("rbf", "laplacian")
 
+_POSITIVE = number(0, above=True)
+
 
 class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
     """Base class: features are products of the original features with `components_`."""
 
-    components_: FloatArray
+    n_features_in_: Stored[PositiveCount]
+    feature_names_in_: StoredIfSet[FeatureNames]
+    objective_: StoredIfSet[ExtendedNumber]
+    objective_history_: StoredIfSet[ExtendedVector]
+    n_iter_: StoredIfSet[int]
+    converged_: StoredIfSet[bool]
+    ratios_: StoredIfSet[ExtendedVector]
+
+    components_: StoredIfSet[Matrix]
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Compute the features of samples.
@@ -64,15 +90,24 @@ class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
     def _n_features_out(self) -> int:
         return len(self.components_)
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        n_components, n_features = self.components_.shape
+        check_features(self, n_features)
+        check_length("ratios_", self.__dict__.get("ratios_"), (n_components,))
+
 
 class LinearOrKernelFeatures(LinearFeatures):
     """Base class: linear features if `kernel` is None, else products of kernel values with `dual_coef_`."""
 
+    _support_rows: StoredIfSet[Matrix]
+    _intercept: StoredIfSet[Annotated[Any, any_of(number(), array(1))]]
+
     kernel: Any
     gamma: float | None
     kernel_params: dict[str, float] | None
-    dual_coef_: FloatArray
-    support_: IntArray
+    dual_coef_: StoredIfSet[Matrix]
+    support_: StoredIfSet[Indices]
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Compute the features of samples.
@@ -185,3 +220,44 @@ class LinearOrKernelFeatures(LinearFeatures):
         self._support_rows = data[:0] if self._is_precomputed() else data[samples]
         self._intercept = intercept
         self.dual_coef_ = dual_coef
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        self._check_stored_kernel()
+        attributes, is_linear = vars(self).keys(), self.kernel is None
+        required = {"components_"} if is_linear else {"support_", "_support_rows", "_intercept", "dual_coef_"}
+        missing = required - attributes
+        if missing:
+            raise ValueError(f"its structure is broken, because it lacks {min(missing)!r}")
+        excess = attributes & (set(KERNEL_ATTRIBUTES) if is_linear else {"components_"})
+        if excess:
+            raise ValueError(f"with kernel={self.kernel!r} it must not have {min(excess)!r}")
+        if is_linear:
+            super()._after_loading()
+        else:
+            self._check_expansion()
+
+    def _check_expansion(self) -> None:
+        """Raise unless the attributes of a fit with a kernel are consistent."""
+        n_components, n_support = self.dual_coef_.shape
+        precomputed = self.kernel == "precomputed"
+        rows = (0 if precomputed else n_support, self.n_features_in_)
+        check_length("support_", self.support_, (n_support,))
+        check_length("_support_rows", self._support_rows, rows)
+        for name in ("_intercept", "intercept_"):
+            value = self.__dict__.get(name)
+            if isinstance(value, np.ndarray):
+                check_length(name, value, (n_components,))
+        if precomputed and self.support_.max(initial=0) >= self.n_features_in_:
+            raise ValueError(f"it refers to a sample beyond the {self.n_features_in_} columns of a row")
+
+    def _check_stored_kernel(self) -> None:
+        optional(text(*KERNELS))("kernel", self.kernel)
+        optional(_POSITIVE)("gamma", self.gamma)
+        if self.kernel_params is not None:
+            check_keys("kernel_params", self.kernel_params, (), KERNEL_PARAMS)
+            _POSITIVE("degree", self.kernel_params.get("degree", KERNEL_PARAMS["degree"]))
+            number()("coef0", self.kernel_params.get("coef0", KERNEL_PARAMS["coef0"]))
+        for name in ("n_components", "reg", "tol"):
+            if isinstance(value := getattr(self, name, None), str):
+                text("auto")(name, value)

@@ -4,13 +4,15 @@ Several runs are computed together, from several starts or with several weights 
 share the overhead.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.special import rel_entr
 
 from evlearn.kernels.gaussian import expectations, moments
 from evlearn.mixture.covariance_models import BALLS, MODELS, raise_to_floor
+from evlearn.storage.fields import Masses, array
+from evlearn.storage.registry import stored
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
@@ -27,6 +29,7 @@ _FARTHEST = 1e299
 NOWHERE = -(EXTREME_RATIO**2) / 2
 
 
+@stored
 class Mixture(NamedTuple):
     """A Gaussian mixture, or several of them in leading axes.
 
@@ -40,9 +43,9 @@ class Mixture(NamedTuple):
         Covariance matrices of the components.
     """
 
-    weights: FloatArray
-    means: FloatArray
-    covariances: FloatArray
+    weights: Masses
+    means: Annotated[FloatArray, array(3)]
+    covariances: Annotated[FloatArray, array(4)]
 
 
 class Fitted(NamedTuple):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NoReturn, Self
+from typing import Annotated, Any, Literal, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,21 @@ from evlearn.mixture.gaps import Gaps
 from evlearn.mixture.search import Candidate, Settings, bic, least_variances, search
 from evlearn.mixture.starts import first_partitions
 from evlearn.mixture.units import Units
+from evlearn.storage.fields import (
+    LARGEST_MASS,
+    ExtendedNumber,
+    ExtendedVector,
+    FeatureNames,
+    Matrix,
+    NonnegativeVector,
+    PositiveCount,
+    array,
+    check_length,
+    list_of,
+    text,
+    whole,
+)
+from evlearn.storage.registry import Stored, StoredIfSet, check_count, check_features, stored
 from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.convergence import Trace, atomic_fit, warn_if_unfinished, warn_of_collapse
 from evlearn.utils.progress import report_message
@@ -24,6 +39,7 @@ from evlearn.utils.typing import FloatArray, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_no_extreme_rows, check_range, check_real
 
 
+@stored
 class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstimator):
     r"""Gaussian mixture with 14 covariance models, selected by the Bayesian information criterion.
 
@@ -133,6 +149,25 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
     >>> mixture.predict_proba(X[:1]).round(3)
     array([[1., 0., 0.]])
     """
+
+    n_features_in_: Stored[PositiveCount]
+    feature_names_in_: StoredIfSet[FeatureNames]
+    weights_: Stored[Annotated[FloatArray, array(1, low=0, high=LARGEST_MASS)]]
+    means_: Stored[Matrix]
+    covariances_: Stored[Annotated[FloatArray, array(3)]]
+    model_: StoredIfSet[Annotated[str, text(*MULTIVARIATE, *ONE_DIMENSIONAL)]]
+    n_components_: StoredIfSet[PositiveCount]
+    variance_floor_: StoredIfSet[NonnegativeVector]
+    n_parameters_: StoredIfSet[PositiveCount]
+    bic_: StoredIfSet[ExtendedNumber]
+    bic_table_: StoredIfSet[Annotated[FloatArray, array(2, finite=False)]]
+    covariance_models_: StoredIfSet[Annotated[list[str], list_of(text(), min_length=1)]]
+    component_numbers_: StoredIfSet[Annotated[list[int], list_of(whole(1), min_length=1)]]
+    lower_bound_: StoredIfSet[ExtendedNumber]
+    log_likelihood_history_: StoredIfSet[ExtendedVector]
+    n_iter_: StoredIfSet[int]
+    converged_: StoredIfSet[bool]
+    _interrupted: StoredIfSet[bool]
 
     def __init__(
         self,
@@ -443,6 +478,16 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
 
     def _mixture(self) -> Mixture:
         return Mixture(self.weights_, self.means_, self.covariances_)
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        n_components, n_features = self.means_.shape
+        check_features(self, n_features)
+        check_length("weights_", self.weights_, (n_components,))
+        check_length("covariances_", self.covariances_, (n_components, n_features, n_features))
+        check_length("variance_floor_", self.__dict__.get("variance_floor_"), (n_features,))
+        check_count(self, "n_components_", n_components)
+        self.predict_proba(self.means_)  # raises if a covariance matrix is singular
 
 
 def _posterior_under(mixture: Mixture, data: FloatArray) -> tuple[FloatArray, FloatArray]:

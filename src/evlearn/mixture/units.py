@@ -5,9 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from evlearn.mixture.em import Mixture
+from evlearn.storage.fields import PositiveNumber, Vector
+from evlearn.storage.registry import stored
 from evlearn.utils.typing import FloatArray
 
 
+@stored
 class Units(NamedTuple):
     """Origin and scale of coordinates.
 
@@ -19,8 +22,8 @@ class Units(NamedTuple):
         Divisor, a power of 2, so that division is exact.
     """
 
-    center: FloatArray
-    scale: float
+    center: Vector
+    scale: PositiveNumber
 
     @classmethod
     def of(cls, data: FloatArray) -> "Units":

@@ -50,6 +50,8 @@ from evlearn.neural.starts import draw_examples, imitate_masses, make_example_ma
 from evlearn.neural.training import Batches, Best, torch_seed, total_loss, train_in_batches, train_on_all_pairs
 from evlearn.neural.training_samples import ArraySamples, RowSamples, TrainingSamples
 from evlearn.storage.checkpoints import Checkpoint, identity_of
+from evlearn.storage.fields import NonnegativeNumber, PositiveNumber, check_length
+from evlearn.storage.registry import Stored, StoredIfSet, check_features, stored
 from evlearn.utils.convergence import Report, Trace, atomic_fit, publish_trace
 from evlearn.utils.parallel import SharedLimit
 from evlearn.utils.progress import Steps, expect_tasks
@@ -74,6 +76,7 @@ InitialWeights: TypeAlias = Literal["evclus", "random", "given"]
 Guides: TypeAlias = Literal["auto", "peaks", "evclus"] | None
 
 
+@stored
 class NNEVCLUS(RowwiseClusterer):
     r"""Evidential clustering with a neural network: the more similar 2 samples, the less their masses conflict.
 
@@ -203,6 +206,10 @@ class NNEVCLUS(RowwiseClusterer):
     >>> model.predict_mass([[0, 0], [2, 2]]).to_hard().shape
     (2,)
     """
+
+    _model: Stored[NeuralModel]
+    d0_: StoredIfSet[PositiveNumber]
+    d1_: StoredIfSet[NonnegativeNumber]
 
     _fewer_sets = "neighbor_pairs"
     # "outlier_link" is "r" or "paper": masses of the empty set as in the R package, which vanish fast inside the
@@ -714,6 +721,22 @@ class NNEVCLUS(RowwiseClusterer):
             self._publish_masses(problem.rows)
         publish_trace(self, trace, "the loss", max_iter=self.max_iter)
         self.objective_ = trace.state.objective
+
+    def _after_loading(self) -> None:
+        """Set the network, and raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model = self._model
+        reader = model.reader
+        check_features(self, len(reader.mean))
+        n_inputs = len(reader.mean) if reader.components is None else len(reader.components)
+        check_length("components", reader.components, (n_inputs, len(reader.mean)))
+        check_length("scale", reader.scale, (n_inputs,))
+        if isinstance(reader.middle, np.ndarray):
+            check_length("middle", reader.middle, (n_inputs,))
+        weights = model.network.to_stored()["weights"]
+        if weights[0].shape[1] != n_inputs or len(weights[-1]) != len(model.focal_sets):
+            raise ValueError(f"its network must have {n_inputs} inputs and {len(model.focal_sets)} outputs")
+        self.network_, self.outlier_model_ = model.network, None
 
 
 def one_torch_thread() -> AbstractContextManager[None]:

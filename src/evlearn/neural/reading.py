@@ -1,7 +1,8 @@
 """Reading of rows, and their transform to inputs of a network."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from types import NoneType
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -11,6 +12,17 @@ from sklearn.utils.random import sample_without_replacement
 from evlearn.blocks import RowDataset
 from evlearn.blocks.moments import Moments, MomentsFrom
 from evlearn.cluster.base import with_seed
+from evlearn.storage.fields import (
+    Matrix,
+    PositiveExtendedNumber,
+    ScaleVector,
+    Vector,
+    any_of,
+    array,
+    instance,
+    number,
+)
+from evlearn.storage.registry import stored
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import EXTREME_RATIO, check_choice
 
@@ -24,6 +36,7 @@ _MAX_DEVIATIONS = 1e6
 _MIN_RELATIVE_STRENGTH = 1e-10
 
 
+@stored
 @dataclass(frozen=True)
 class Reader:
     """Transform of rows to inputs of a network.
@@ -44,12 +57,12 @@ class Reader:
         Rows with an input farther from the middle are outliers for the network.
     """
 
-    mean: FloatArray
-    components: FloatArray | None
-    scale: FloatArray
-    outlier_model: Any = None
-    middle: Any = 0.0
-    reach: float = float("inf")
+    mean: Vector
+    components: Matrix | None
+    scale: ScaleVector
+    outlier_model: Annotated[Any, instance(NoneType)] = None
+    middle: Annotated[Any, any_of(number(), array(1))] = 0.0
+    reach: PositiveExtendedNumber = float("inf")
 
     def inputs(self, rows: FloatArray) -> FloatArray:
         """Return the inputs of the network."""

@@ -434,14 +434,9 @@ class BatchTraining:
         self.history, self.converged = arrays["history"].tolist(), bool(converged)
 
     def _check(self, arrays: dict[str, Any]) -> None:
-        current = self._network.state_dict()
-        shapes = {
-            f"{prefix}_{name}": tuple(old.shape) for prefix in ("now", "best") for name, old in current.items()
-        }
-        parameters = list(enumerate(self._network.parameters()))
-        shapes |= {f"squares_{k}": tuple(weights.shape) for k, weights in parameters}
-        shapes |= {f"step_{k}": () for k, _ in parameters}
-        shapes |= {"counts": (4,), "rate": (), "objective": (), "history": (self._count_epochs(arrays) + 1,)}
+        shapes = {name: values.shape for name, values in self.to_arrays().items()}
+        counts = arrays.get("counts", np.empty(0))
+        shapes["history"] = (int(counts[2]) + 1 if counts.shape == (4,) else 1,)
         check_keys("the state", arrays, shapes)
         for name, shape in shapes.items():
             may_be_infinite = name in ("objective", "history")  # for weights that diverged
@@ -454,11 +449,6 @@ class BatchTraining:
             raise ValueError(
                 f"rate must be above 0 and at most {self._batches.learning_rate}, got {arrays['rate']}"
             )
-
-    def _count_epochs(self, arrays: dict[str, Any]) -> int:
-        """Return the number of epochs of a state."""
-        counts = arrays.get("counts", np.empty(0))
-        return int(counts[2]) if counts.shape == (4,) else 0
 
 
 def _slice_samples(samples: IntArray | range, start: int, stop: int) -> IntArray:

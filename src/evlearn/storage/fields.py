@@ -1,20 +1,19 @@
-"""Checks of values that were read from a file: JSON, arrays in JSON, and constraints on single values.
+"""Constraints on the fields of stored classes, as checks of values and as annotations.
 
-Files may come from other programs and are not trusted: memory is allocated for the actual content of a file and
-never for its claimed size. A `ValueError` names any value whose type, shape or range is wrong.
+Files may come from other programs and are not trusted. A `ValueError` names any value whose type, shape or range
+is wrong.
 """
 
-import json
 import math
 import reprlib
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from itertools import chain
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from evlearn.utils.typing import FloatArray, IntArray
 
 #: Function of the position of a value in the file and the value; it raises if the value is invalid.
 Check: TypeAlias = Callable[[str, Any], None]
@@ -22,61 +21,8 @@ Check: TypeAlias = Callable[[str, Any], None]
 #: Maximum size that a file may claim without data, such as the number of columns of an empty table.
 LARGEST_CLAIM = 1_000_000
 
-_FAILURES = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, MemoryError)
-_MAX_DIMENSIONS = 4
 _LARGEST_FORM = 1e100  # squared distances do not overflow
 _LARGEST = 2**63 - 1  # NumPy converts larger whole numbers to objects
-#: Types of arrays in JSON.
-ARRAY_TYPES = ("float64", "float32", "int64", "int32", "bool", "str")
-
-
-@contextmanager
-def describe_errors(name: str, description: str, remedy: str) -> Iterator[None]:
-    """Re-raise any error as a ValueError that names the file and the reason."""
-    try:
-        yield
-    except _FAILURES as error:
-        raise ValueError(f"{name} is not {description} that can be read: {_reason(error)}. {remedy}") from error
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, MemoryError):
-        return "it needs more memory than there is"
-    if isinstance(error, RecursionError):
-        return "its structure is broken, because it is nested too deeply"
-    if isinstance(error, ArithmeticError):
-        return "it holds a number that is too large"
-    if isinstance(error, ValueError):
-        return str(error).rstrip(".")
-    return "its structure is broken"
-
-
-# JSON
-
-
-def read_json(content: bytes) -> Any:
-    """Return the values of a JSON text."""
-    try:
-        text = content.decode("utf-8-sig")
-        document = json.loads(text, object_pairs_hook=_without_repetition)
-        if "\\" in text and ("\\ud" in text or "\\uD" in text):  # unpaired surrogates, which cannot be encoded
-            json.dumps(document, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        raise ValueError(f"it is not JSON ({error})") from error
-    except UnicodeError as error:
-        raise ValueError("it is not text in UTF-8") from error
-    except ValueError as error:
-        if "digits" in str(error):  # Python's message is about one of its settings
-            raise ValueError("it holds a number that is too large") from error
-        raise
-    return document
-
-
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) != len(pairs):
-        raise ValueError("its structure is broken, because a name occurs twice")
-    return document
 
 
 def check_keys(place: str, document: Any, required: Iterable[str], optional: Iterable[str] = ()) -> None:
@@ -90,55 +36,6 @@ def check_keys(place: str, document: Any, required: Iterable[str], optional: Ite
     unknown = document.keys() - set(required) - set(optional)
     if unknown:
         raise ValueError(f"{place} must not have {shortened(min(unknown))}")
-
-
-def array_of(place: str, content: Any) -> npt.NDArray[Any]:
-    """Return the array that JSON describes by its type, its shape and its values.
-
-    The memory layout affects the last bit of products, so an array in column-major order is marked as such.
-    """
-    check_keys(place, content, ("type", "shape", "values"), ("order",))
-    text("F")(f"{place}.order", content.get("order", "F"))
-    kind, shape, values = content["type"], content["shape"], content["values"]
-    if not isinstance(kind, str) or kind not in ARRAY_TYPES:
-        raise ValueError(f"{place} must be an array of one of {ARRAY_TYPES}, got {shortened(kind)}")
-    if not (isinstance(shape, list) and set(map(type, shape)) <= {int} and len(shape) <= _MAX_DIMENSIONS):
-        raise ValueError(f"{place} has no valid shape: {shortened(shape)}")
-    if min(shape, default=0) < 0 or not isinstance(values, list) or math.prod(shape) != len(values):
-        size = f"{len(values)} values" if isinstance(values, list) else "no list of values"
-        raise ValueError(f"{place} claims the shape {shortened(shape)} and brings {size}")
-    if not values and max(shape) > LARGEST_CLAIM:
-        raise ValueError(f"{place} is empty and claims the shape {shortened(shape)}, which is too large")
-    if not _are_of(kind, values):
-        raise ValueError(f"{place} is an array of {kind} and holds values of another kind")
-    with np.errstate(over="ignore"):  # infinite values are rejected later if necessary
-        data = np.array(values, dtype=object if kind == "str" else kind).reshape(shape)
-    return np.asfortranarray(data) if "order" in content else data
-
-
-def _are_of(kind: str, values: list[Any]) -> bool:
-    """Return True if all values are of a kind; strings stand for numbers that are not finite."""
-    if kind in ("bool", "str") or (values and isinstance(values[0], str)):
-        return set(map(type, values)) <= {bool if kind == "bool" else str} and not kind.startswith("int")
-    return kind.startswith("float") if (total := _sum(values)) is float else total is int
-
-
-def _sum(values: Iterable[Any]) -> type | None:
-    """Return the type of the sum of numbers, or None if there are other values. Faster than a loop."""
-    try:
-        return type(sum(values))
-    except TypeError:
-        return None
-
-
-def table_of(place: str, rows: Any, n_columns: int) -> npt.NDArray[np.float64]:
-    """Return a table from a list of rows."""
-    if not isinstance(rows, list) or set(map(type, rows)) != {list} or set(map(len, rows)) != {n_columns}:
-        raise ValueError(f"{place} must be rows of {n_columns} numbers each")
-    if _sum(map(sum, rows)) is None:
-        raise ValueError(f"{place} must hold numbers only")
-    values = np.fromiter(chain.from_iterable(rows), dtype=np.float64, count=len(rows) * n_columns)
-    return values.reshape(len(rows), n_columns)
 
 
 def check_names(place: str, names: Any) -> None:
@@ -226,6 +123,38 @@ def quadratic_forms(place: str, value: Any) -> None:
         raise ValueError(f"{place} must hold positive semi-definite matrices")
 
 
+def covariance(place: str, value: Any) -> None:
+    """Check that a value is a covariance matrix that is not singular, or a vector of variances."""
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        array(1, low=np.finfo(float).tiny)(place, value)
+        return
+    array(2)(place, value)
+    quadratic_forms(place, value[None])
+    sizes = np.linalg.eigvalsh(value)
+    if sizes.size and not sizes[0] > 1e-14 * sizes[-1]:
+        raise ValueError(f"{place} must be a covariance matrix that is not singular")
+
+
+def ascending(place: str, value: Any) -> None:
+    """Check that a value is an array of numbers in ascending order, which may be infinite."""
+    array(1, finite=False)(place, value)
+    if np.isnan(value).any() or (np.diff(value) < 0).any():
+        raise ValueError(f"{place} must be numbers in ascending order")
+
+
+def class_labels(place: str, value: Any) -> None:
+    """Check that a value is an array of distinct class labels."""
+    array(1, "iufbO", finite=False)(place, value)
+    if len(value) < 2 or len(set(value.tolist())) != len(value):
+        raise ValueError(f"{place} must contain at least 2 classes, each once")
+
+
+def predictor(place: str, value: object) -> None:
+    """Check that a value is a clusterer or classifier that predicts."""
+    if not any(hasattr(value, name) for name in ("predict_mass", "predict_proba", "predict")):
+        raise ValueError(f"{place} must be a clusterer that predicts")
+
+
 def optional(check: Check) -> Check:
     """Return a check that a value is missing or passes another check."""
 
@@ -234,6 +163,32 @@ def optional(check: Check) -> Check:
             check(place, value)
 
     return check_or_none
+
+
+def list_of(check: Check, *, min_length: int = 0) -> Check:
+    """Return a check that a value is a list or tuple whose items pass another check."""
+
+    def check_all(location: str, value: object) -> None:
+        if not isinstance(value, (list, tuple)) or len(value) < min_length:
+            raise ValueError(f"{location} must be a list of at least {min_length} items, got {shortened(value)}")
+        for k, item in enumerate(value):
+            check(f"{location}[{k}]", item)
+
+    return check_all
+
+
+def any_of(*checks: Check) -> Check:
+    """Return a check that a value passes one of several checks."""
+
+    def check_any(location: str, value: object) -> None:
+        for check in checks[:-1]:
+            try:
+                return check(location, value)
+            except ValueError:
+                continue
+        return checks[-1](location, value)
+
+    return check_any
 
 
 def instance(*classes: type) -> Check:
@@ -268,24 +223,32 @@ def _bounds_text(low: float, high: float, above: bool) -> str:
     return "".join(f" {bound}" for bound in [" and ".join(bounds)] if bound)
 
 
-__all__ = [
-    "ARRAY_TYPES",
-    "LARGEST_CLAIM",
-    "Check",
-    "array",
-    "array_of",
-    "check_keys",
-    "check_length",
-    "check_names",
-    "describe_errors",
-    "flag",
-    "instance",
-    "number",
-    "optional",
-    "quadratic_forms",
-    "read_json",
-    "shortened",
-    "table_of",
-    "text",
-    "whole",
-]
+# Annotations of fields
+
+#: Largest mass, with rounding errors in single precision.
+LARGEST_MASS = 1 + 1e-4
+PositiveNumber: TypeAlias = Annotated[float, number(0, above=True)]
+NonnegativeNumber: TypeAlias = Annotated[float, number(0)]
+#: Number that may be infinite.
+ExtendedNumber: TypeAlias = Annotated[float, number(finite=False)]
+PositiveExtendedNumber: TypeAlias = Annotated[float, number(0, above=True, finite=False)]
+NonnegativeExtendedNumber: TypeAlias = Annotated[float, number(0, finite=False)]
+#: Number whose square neither overflows nor underflows.
+SquarableNumber: TypeAlias = Annotated[float, number(1e-154, 1e154)]
+Fraction: TypeAlias = Annotated[float, number(0, 1)]
+PositiveCount: TypeAlias = Annotated[int, whole(1)]
+Vector: TypeAlias = Annotated[FloatArray, array(1)]
+Matrix: TypeAlias = Annotated[FloatArray, array(2)]
+NonnegativeVector: TypeAlias = Annotated[FloatArray, array(1, low=0)]
+NonnegativeMatrix: TypeAlias = Annotated[FloatArray, array(2, low=0)]
+#: Vector of numbers whose inverses are finite.
+PositiveVector: TypeAlias = Annotated[FloatArray, array(1, low=np.finfo(float).tiny)]
+#: Vector of divisors, with a safety margin.
+ScaleVector: TypeAlias = Annotated[FloatArray, array(1, low=1e-300)]
+#: Vector of numbers that may be infinite or NaN.
+ExtendedVector: TypeAlias = Annotated[FloatArray, array(1, finite=False)]
+Indices: TypeAlias = Annotated[IntArray, array(1, "i", low=0)]
+Masses: TypeAlias = Annotated[FloatArray, array(2, low=0, high=LARGEST_MASS)]
+FeatureNames: TypeAlias = Annotated[npt.NDArray[Any], array(1, "O")]
+ClassLabels: TypeAlias = Annotated[npt.NDArray[Any], class_labels]
+Sentences: TypeAlias = Annotated[tuple[str, ...], sentences]

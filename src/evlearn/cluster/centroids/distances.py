@@ -1,21 +1,44 @@
 """Distances to prototypes as features, as with `sklearn.cluster.KMeans`."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from evlearn.cluster.centroids.adaptive import AdaptiveModel
+from evlearn.cluster.centroids.model import EuclideanModel
 from evlearn.cluster.gaps import mean_with_gaps
 from evlearn.mixture.gaps import Gaps
+from evlearn.storage.fields import (
+    ExtendedNumber,
+    Fraction,
+    Matrix,
+    NonnegativeExtendedNumber,
+    NonnegativeNumber,
+    PositiveCount,
+    array,
+    check_length,
+    number,
+)
+from evlearn.storage.registry import Stored, StoredIfSet, check_count, check_features
 from evlearn.utils.typing import DataLike, FloatArray
 
 
 class DistanceFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Mixin of clusterers with prototypes; `_distances` returns the distances of samples to them."""
 
-    cluster_centers_: FloatArray
+    _model: Stored[EuclideanModel | AdaptiveModel]
+    delta_: Stored[NonnegativeExtendedNumber]
+    metrics_: StoredIfSet[Annotated[FloatArray, array(3)]]
+    alpha_: StoredIfSet[NonnegativeNumber]
+    beta_: StoredIfSet[Annotated[float, number(1)]]
+    neighbor_share_: StoredIfSet[Fraction]
+    penalty_: StoredIfSet[ExtendedNumber]
+    n_clusters_: StoredIfSet[PositiveCount]
+
+    cluster_centers_: Stored[Matrix]
 
     def transform(self, X: DataLike) -> FloatArray:
         """Compute the distances of samples to the prototypes, as features for other estimators.
@@ -40,6 +63,16 @@ class DistanceFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()  # type: ignore[misc]
+        model = self._model
+        check_features(self, model.n_features)
+        n_clusters, n_features = model.prototypes.shape
+        check_length("cluster_centers_", self.__dict__.get("cluster_centers_"), (n_clusters, n_features))
+        check_length("metrics_", self.__dict__.get("metrics_"), (n_clusters, n_features, n_features))
+        check_count(self, "n_clusters_", n_clusters)
 
 
 @dataclass(frozen=True)

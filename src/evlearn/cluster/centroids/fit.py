@@ -14,7 +14,7 @@ from evlearn.blocks import ArrayDataset, RowDataset
 from evlearn.blocks.sparse import Features, SparseBlock, SparseDataset
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.alternation import Alternation, Iterate, Model
-from evlearn.cluster.centroids.fit_state import FitState, StoredDescent
+from evlearn.cluster.centroids.fit_state import Descent, FitState
 from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.centroids.robust_kmeans import ordinary_rows
@@ -159,7 +159,7 @@ class PrototypeFit:
             successor, objective, converged = alternation.step(iterate)
             history.append(objective)
             if self.checkpoint is not None and not converged:
-                state.current = StoredDescent(successor.model, history)
+                state.current = Descent(successor.model, history)
                 self.checkpoint.save(state.to_arrays())
             return successor, objective, converged
 
@@ -170,11 +170,11 @@ class PrototypeFit:
         end = descend(step, start, max_iter=method.max_iter, report=report_in_unit)
         if best is None or is_pair_stage or end.objective < best.objective:
             best = end
-        state.best = StoredDescent(best.state.model, best.history, best.converged)
+        state.best = Descent(best.state.model, best.history, best.converged)
         state.current, state.stage = None, state.stage + 1
         return best, best.objective, end.interrupted
 
-    def _resume(self, descent: StoredDescent) -> Trace[Iterate]:
+    def _resume(self, descent: Descent) -> Trace[Iterate]:
         return replace(self.alternation.trace(descent.model, descent.history), converged=descent.converged)
 
     def _with_pairs(self, model: Model) -> Model:

@@ -16,7 +16,7 @@ location nor on the unit of the data.
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -26,6 +26,8 @@ from evlearn.belief import FocalSets
 from evlearn.blocks.sparse import Features, SparseBlock
 from evlearn.cluster.outlier_rule import OutlierRule, Segments
 from evlearn.cluster.set_costs import SetCosts, masses_of_costs, powers_of, solve_positive, total_cost
+from evlearn.storage.fields import ExtendedNumber, Matrix, NonnegativeVector, SquarableNumber, Vector, array
+from evlearn.storage.registry import stored
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_shape, distance_ratios
@@ -55,6 +57,7 @@ _FIRST_SET_ARGUMENT = 3
 _EMPTY_COST = 5
 
 
+@stored
 class Coordinates(NamedTuple):
     """Coordinates of a model: ``(x - center) * scale``.
 
@@ -66,8 +69,8 @@ class Coordinates(NamedTuple):
         Power of 2, so that scaling is exact.
     """
 
-    center: FloatArray
-    scale: float
+    center: Vector
+    scale: SquarableNumber
 
     @classmethod
     def of(cls, sample: FloatArray) -> "Coordinates":
@@ -100,6 +103,7 @@ class Coordinates(NamedTuple):
         return rows / self.scale + self.center
 
 
+@stored
 @dataclass(frozen=True)
 class Statistics:
     """Sums over a block of rows that determine better prototypes. Statistics of 2 blocks can be added.
@@ -116,10 +120,10 @@ class Statistics:
         Sums of outer products of rows, if the metric is adaptive.
     """
 
-    cost: float
-    powers: FloatArray
-    sums: FloatArray
-    scatter: FloatArray | None = None
+    cost: ExtendedNumber
+    powers: NonnegativeVector
+    sums: Matrix
+    scatter: Annotated[FloatArray, array(3)] | None = None
 
     def __add__(self, other: "Statistics") -> "Statistics":
         scatter = None
@@ -150,7 +154,7 @@ class PrototypeModel:
 
     costs: SetCosts
     coordinates: Coordinates
-    prototypes: FloatArray
+    prototypes: Annotated[FloatArray, array(2, low=-FARTHEST, high=FARTHEST)]
     outliers: OutlierRule | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -223,6 +227,7 @@ class PrototypeModel:
         raise NotImplementedError
 
 
+@stored
 @dataclass(frozen=True)
 class EuclideanModel(PrototypeModel):
     """Model with squared Euclidean distances.

@@ -11,6 +11,7 @@ from evlearn.belief import FocalSets
 from evlearn.blocks import ArrayDataset, RowDataset
 from evlearn.blocks.open import needs_blocks
 from evlearn.blocks.sparse import Features, SparseDataset
+from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.alternation import Alternation, Iterate, Model
 from evlearn.cluster.centroids.clusterer import PrototypeClusterer
 from evlearn.cluster.centroids.fit import PrototypeFit, check_infinite_delta, first_model, first_state, sample_of
@@ -22,6 +23,8 @@ from evlearn.cluster.centroids.warmup_buffer import BufferLimits, WarmupBuffer
 from evlearn.cluster.centroids.weights import check_weights, weight_unit
 from evlearn.cluster.focal_families import has_two_steps, kind_of
 from evlearn.mixture.gaps import Gaps
+from evlearn.storage.fields import PositiveNumber, check_length
+from evlearn.storage.registry import StoredIfSet
 from evlearn.utils.convergence import Trace, atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike, FloatArray
@@ -41,10 +44,10 @@ class OnlineClusterer(PrototypeClusterer):
     """Base class of ECM and CCM, which also learn from batches."""
 
     half_life: float | None
-    n_samples_seen_: int
-    _statistics: Statistics
-    _seen_weight: float
-    _warmup_buffer: WarmupBuffer | None
+    n_samples_seen_: StoredIfSet[int]
+    _statistics: StoredIfSet[Statistics]
+    _seen_weight: StoredIfSet[PositiveNumber]
+    _warmup_buffer: StoredIfSet[WarmupBuffer | None]
 
     @property
     def _takes_sparse(self) -> bool:
@@ -224,6 +227,31 @@ class OnlineClusterer(PrototypeClusterer):
     @property
     def _alpha(self) -> float:
         return getattr(self, "alpha_", 1.0)
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model = self._model
+        n_clusters, n_features = model.prototypes.shape
+        statistics: Statistics | None = self.__dict__.get("_statistics")
+        if statistics is None:
+            return
+        adaptive = isinstance(model, AdaptiveModel)
+        n_sets = len(model.focal_sets)
+        check_length("_statistics.powers", statistics.powers, (n_sets,))
+        check_length("_statistics.sums", statistics.sums, (n_sets - 1 if adaptive else n_clusters, n_features))
+        check_length("_statistics.scatter", statistics.scatter, (n_clusters, n_features, n_features))
+        if (statistics.scatter is not None) != adaptive or not {
+            "_seen_weight",
+            "n_samples_seen_",
+        } <= self.__dict__.keys():
+            raise ValueError("the state of partial_fit is incomplete")
+        young: WarmupBuffer | None = self.__dict__.get("_warmup_buffer")
+        if young is not None:
+            largest = BufferLimits.of(None, n_clusters).size  # fewer rows with a half-life
+            n_rows = min(len(young.rows), largest, self.n_samples_seen_)
+            check_length("_warmup_buffer.rows", young.rows, (n_rows, n_features))
+            check_length("_warmup_buffer.weights", young.weights, (n_rows,))
 
 
 def _renumber_starts(state: FitState, centers: FloatArray, *, fixed_sets: bool) -> None:

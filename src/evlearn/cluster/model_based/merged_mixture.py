@@ -18,6 +18,8 @@ from evlearn.mixture.bootstrap import GaussianReplicates
 from evlearn.mixture.em import Mixture
 from evlearn.mixture.units import Units
 from evlearn.partition import CredalPartition
+from evlearn.storage.fields import Indices, Vector, check_length
+from evlearn.storage.registry import Stored, StoredIfSet, check_features, stored
 from evlearn.utils.convergence import atomic_fit, ignoring_collapse, warn_of_collapse
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import expect_tasks
@@ -32,6 +34,7 @@ _MIXTURE_PARAMS = {"variance_floor": 0.1, "n_init": 3, "tol": 1e-5, "max_iter": 
 _MAX_INFINITE_SHARE = 0.1
 
 
+@stored
 class MergedMixture(RowwiseClusterer):
     r"""Clustering by merging overlapping components of a Gaussian mixture, for clusters of any shape.
 
@@ -119,6 +122,10 @@ class MergedMixture(RowwiseClusterer):
     >>> int(min((model.labels_ != y).sum(), (model.labels_ == y).sum()))
     0
     """
+
+    _model: "Stored[MergedModel]"
+    components_: StoredIfSet[Indices]
+    overlaps_: StoredIfSet[Vector]
 
     _takes_gaps = True
 
@@ -239,7 +246,22 @@ class MergedMixture(RowwiseClusterer):
             )
         return numbers
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model = self._model
+        mixture = model.mixture
+        _, n_components, n_features = mixture.mixtures.means.shape
+        check_features(self, n_features)
+        mixture.posterior(mixture.units.center[None])  # raises if a covariance matrix is singular
+        check_length("components_", self.__dict__.get("components_"), (n_components,))
+        if not np.array_equal(
+            model.focal_sets.membership, FocalSets.simple(model.focal_sets.frame_size).membership
+        ):
+            raise ValueError("its sets must be the single clusters and the set of all clusters")
 
+
+@stored
 @dataclass(frozen=True, kw_only=True)
 class MergedModel:
     """Model that assigns masses to rows, by a mixture whose components belong to clusters.
@@ -257,7 +279,7 @@ class MergedModel:
     """
 
     mixture: GaussianReplicates
-    components: IntArray
+    components: Indices
     focal_sets: FocalSets
     outliers: OutlierRule | None = None
 

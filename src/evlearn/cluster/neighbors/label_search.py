@@ -8,13 +8,15 @@ in the same cluster are added. Graphs are sparse matrices in CSR form, with a ro
 from collections.abc import Iterable
 from dataclasses import dataclass
 from threading import Event
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from evlearn.kernels.label_search import add_evidence, agreement, sweep
+from evlearn.storage.fields import Fraction, PositiveNumber, number
+from evlearn.storage.registry import stored
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.typing import FloatArray
@@ -29,6 +31,7 @@ _QUANTILE_SAMPLE = 5_000_000
 _BLOCK_ROWS = 1 << 13
 
 
+@stored
 @dataclass(frozen=True)
 class Support:
     """Support of a neighbor for the same cluster, as a function of its distance.
@@ -43,9 +46,9 @@ class Support:
         Lower bound of distances, relative to the scale.
     """
 
-    scale: float
-    power: float
-    min_distance: float
+    scale: PositiveNumber
+    power: Annotated[float, number(0, 100, above=True)]
+    min_distance: Fraction
 
     @classmethod
     def of(cls, graph: csr_array, *, q: float, power: float, min_distance: float) -> "Support":

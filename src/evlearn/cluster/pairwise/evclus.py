@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
+from evlearn.belief import check_masses
 from evlearn.blocks.open import needs_blocks
 from evlearn.blocks.sparse import Features, SparseBlock, with_length
 from evlearn.cluster.collapse import warn_of_small_clusters
@@ -28,6 +29,8 @@ from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.constraints import NamedConstraints, PairwiseConstraints
 from evlearn.constraints.named import resolve_constraints
 from evlearn.partition import CredalPartition
+from evlearn.storage.fields import ExtendedNumber, NonnegativeNumber
+from evlearn.storage.registry import Stored, StoredIfSet, stored
 from evlearn.utils.convergence import atomic_fit, publish_trace
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Steps
@@ -41,6 +44,7 @@ _MAX_LANDMARKS = 500
 _MAX_SHEPARD_PAIRS = 50_000
 
 
+@stored
 class EVCLUS(RowwiseClusterer):
     r"""Evidential clustering of samples or dissimilarities, in which similar samples have little conflict.
 
@@ -164,6 +168,11 @@ class EVCLUS(RowwiseClusterer):
       outliers         1    (8.3 %)
       sure: a belief of 0.60 or more in one cluster
     """
+
+    _model: Stored[LandmarkModel]
+    d0_: StoredIfSet[NonnegativeNumber]
+    d1_: StoredIfSet[NonnegativeNumber]
+    stress_: StoredIfSet[ExtendedNumber]
 
     _takes_gaps = True
 
@@ -420,6 +429,13 @@ class EVCLUS(RowwiseClusterer):
             self.conflict_, self.transformed_dissimilarities_ = solution.pairs.conflicts(
                 solution.masses, Y, _MAX_SHEPARD_PAIRS
             )
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model = self._model
+        check_masses(model.masses, model.focal_sets)
+        self._check_reach(model.metric, model.landmarks, model.indices)
 
 
 __all__ = ["EVCLUS"]

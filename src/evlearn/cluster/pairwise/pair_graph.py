@@ -13,12 +13,14 @@ with :math:`d_1=0` in the papers.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from evlearn.kernels.evclus import residuals_graph, sweep_all_pairs, sweep_graph
+from evlearn.storage.fields import NonnegativeNumber, SquarableNumber, Vector, text
+from evlearn.storage.registry import stored
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray
 
@@ -27,6 +29,7 @@ TRANSFORMS = ("exponential", "linear", "rank")
 TransformKind: TypeAlias = Literal["exponential", "linear", "rank"] | Callable[[FloatArray], FloatArray]
 
 
+@stored
 @dataclass(frozen=True)
 class Transform:
     """Transform of dissimilarities to target conflicts.
@@ -44,10 +47,10 @@ class Transform:
         samples are near, and the smallest square is part of all squares without information.
     """
 
-    kind: TransformKind
-    d0: float
-    ranks: FloatArray | None = None
-    d1: float = 0.0
+    kind: Annotated[TransformKind, text(*TRANSFORMS)]
+    d0: SquarableNumber
+    ranks: Vector | None = None
+    d1: NonnegativeNumber = 0.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.d1 < self.d0:

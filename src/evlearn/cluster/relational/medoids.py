@@ -8,13 +8,23 @@ clusters (`MedoidDissimilarities`).
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.set_costs import masses_of_costs, total_cost
+from evlearn.storage.fields import (
+    Indices,
+    NonnegativeExtendedNumber,
+    NonnegativeMatrix,
+    NonnegativeNumber,
+    NonnegativeVector,
+    PositiveNumber,
+    number,
+)
+from evlearn.storage.registry import stored
 from evlearn.utils.convergence import Step, Trace
 from evlearn.utils.specification import Specification
 from evlearn.utils.typing import FloatArray, IntArray
@@ -34,6 +44,7 @@ _MIN_BETA, _MAX_BETA = 1.1, 2.0
 KINDS_OF_MEDOIDS = ("single", "weighted", "median")
 
 
+@stored
 @dataclass
 class MedoidKind(Specification):
     """Kind of medoids of `ECMdd`, with its parameters.
@@ -164,6 +175,7 @@ class MedoidRule:
         return Medoids.of(weights.argmax(axis=1), weights**self.kind.weight_exponent, weights)
 
 
+@stored
 @dataclass(frozen=True)
 class Medoids:
     """Samples that represent the nonempty sets.
@@ -180,10 +192,10 @@ class Medoids:
         Weights of weighted medoids; each row has sum 1.
     """
 
-    chosen: IntArray
-    objects: IntArray
-    factors: FloatArray
-    weights: FloatArray | None = None
+    chosen: Indices
+    objects: Indices
+    factors: NonnegativeMatrix
+    weights: NonnegativeMatrix | None = None
 
     def __post_init__(self) -> None:
         check_shape("objects", self.objects, (max(len(self.objects), 1),))
@@ -196,6 +208,7 @@ class Medoids:
         return cls(chosen, objects, np.ascontiguousarray(factors[:, objects]), weights)
 
 
+@stored
 @dataclass(frozen=True)
 class MedoidDissimilarities:
     r"""Distances to sets of clusters in median evidential c-means, as functions of those to the medoids.
@@ -215,9 +228,9 @@ class MedoidDissimilarities:
         Weight of the mean of squares.
     """
 
-    dissimilarities: FloatArray
-    eta: float
-    gamma: float
+    dissimilarities: NonnegativeMatrix
+    eta: PositiveNumber
+    gamma: NonnegativeNumber
 
     def squares(self, to_medoids: FloatArray, table: FloatArray, unit: float) -> FloatArray:
         """Return squared distances to sets, the rows of a table, from distances to medoids, in the same unit."""
@@ -235,6 +248,7 @@ class MedoidDissimilarities:
         return squares
 
 
+@stored
 @dataclass(frozen=True)
 class MedoidModel:
     """Model that assigns masses to samples by their dissimilarities to medoids.
@@ -259,10 +273,10 @@ class MedoidModel:
 
     focal_sets: FocalSets
     medoids: Medoids
-    factors: FloatArray
-    empty: float
-    beta: float
-    unit: float
+    factors: NonnegativeVector
+    empty: NonnegativeExtendedNumber
+    beta: Annotated[float, number(1, above=True)]
+    unit: PositiveNumber
     medoid_dissimilarities: MedoidDissimilarities | None = None
 
     def __post_init__(self) -> None:

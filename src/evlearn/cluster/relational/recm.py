@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -35,6 +35,8 @@ from evlearn.cluster.relational.weighted_means import RelationalModel, Relationa
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
+from evlearn.storage.fields import Matrix, NonnegativeExtendedNumber, NonnegativeNumber, check_length, number
+from evlearn.storage.registry import Stored, StoredIfSet, check_features, stored
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace, atomic_fit, best_of, descend, publish_trace, warn_caller
 from evlearn.utils.parallel import one_blas_thread
@@ -58,6 +60,7 @@ _MAX_SAMPLES, _MAX_STARTS = 1000, 3
 _BLOCK_SIZE = 1 << 22
 
 
+@stored
 class RECM(EvidentialClusterer):
     r"""Relational evidential c-means: prototypes that are computed from dissimilarities.
 
@@ -174,6 +177,15 @@ class RECM(EvidentialClusterer):
       outliers         1    (8.3 %)
       sure: a belief of 0.60 or more in one cluster
     """
+
+    _model: Stored[RelationalModel]
+    _unit: Stored[Squares]
+    _training: Stored[Matrix | None]
+    prototype_weights_: StoredIfSet[Matrix]
+    alpha_: StoredIfSet[NonnegativeNumber]
+    beta_: StoredIfSet[Annotated[float, number(1)]]
+    delta_: StoredIfSet[NonnegativeExtendedNumber]
+    shift_: StoredIfSet[NonnegativeExtendedNumber]
 
     _takes_gaps = True
 
@@ -452,6 +464,18 @@ class RECM(EvidentialClusterer):
         remedy = "Use fewer clusters." if isinstance(self.beta, str) else "Use beta='auto'."
         labels = CredalPartition(state.masses, state.model.focal_sets, validate=False).to_hard()
         warn_if_collapsed(separations, labels, self.n_clusters, parameters.width, remedy)
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model, training = self._model, self._training
+        n_clusters, n_samples = model.weights.shape
+        self._check_reach(self._metric, training, np.array([n_samples - 1]))
+        if training is None:
+            check_features(self, n_samples)
+        else:
+            check_length("_training", training, (n_samples, self.n_features_in_))
+        check_length("prototype_weights_", self.__dict__.get("prototype_weights_"), (n_clusters, n_samples))
 
 
 def _start_at(

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import eigh
 
+from evlearn.storage.fields import NonnegativeNumber, PositiveNumber
+from evlearn.storage.registry import stored
 from evlearn.utils.typing import FloatArray
 
 #: Eigenvalue, relative to the largest possible one, below which it is a rounding error.
@@ -13,6 +15,7 @@ _ROUNDING = 1e-13
 _ZERO = 1e-14
 
 
+@stored
 @dataclass(frozen=True)
 class Squares:
     """Transform of dissimilarities to squares in another unit.
@@ -29,10 +32,10 @@ class Squares:
         Number that is added to all squares except those of a sample and itself.
     """
 
-    scale: float
+    scale: PositiveNumber
     squared: bool
-    mean: float
-    shift: float = 0.0
+    mean: NonnegativeNumber
+    shift: NonnegativeNumber = 0.0
 
     @classmethod
     def of(cls, dissimilarities: FloatArray, *, squared: bool, shifted: bool) -> tuple["Squares", FloatArray]:
