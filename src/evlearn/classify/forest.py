@@ -24,18 +24,11 @@ from evlearn.classify.units import in_units, usual_values
 from evlearn.partition import CredalPartition
 from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import split_pipeline, with_names_of
-from evlearn.storage.fields import (
-    NonnegativeExtendedNumber,
-    NonnegativeNumber,
-    ScaleVector,
-    Vector,
-    check_length,
-    whole,
-)
+from evlearn.storage.fields import NonnegativeExtendedNumber, NonnegativeNumber, ScaleVector, Vector, whole
 from evlearn.storage.registry import Stored, StoredIfSet, stored
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import BoolArray, ClassifierLike, FloatArray, IntArray
-from evlearn.utils.validation import check_choice, check_integer, check_real
+from evlearn.utils.validation import check_choice, check_integer, check_real, check_shape
 
 #: Candidates of "auto" for min_samples_split, and range of the effective number of trees.
 _SIZES = (2, 4, 8, 16, 32)
@@ -317,17 +310,17 @@ class EvidentialForestClassifier(EvidentialClassifier):
         sets, leaves = self.focal_sets_, self._leaves
         n_features = self.n_features_in_
         rows = self._surroundings.samples
-        check_length("rows", rows, (len(rows), n_features))
+        check_shape("rows", rows, (len(rows), n_features))
         for name in ("_center", "_unit"):
-            check_length(name, getattr(self, name), (n_features,))
+            check_shape(name, getattr(self, name), (n_features,))
         if self._n_neighbors > len(rows):
             raise ValueError("it needs more neighbors than there are samples")
         if sets.frame_size != len(self.classes_) or sets.intersection_gap is not None:
             raise ValueError("its sets do not match classes_")
         n_nodes, n_leaves = len(leaves.features), len(leaves.masses)
-        check_length("thresholds", leaves.thresholds, (n_nodes,))
-        check_length("children", leaves.children, (n_nodes, 2))
-        check_length("masses", leaves.masses, (n_leaves, len(sets) - 1))
+        check_shape("thresholds", leaves.thresholds, (n_nodes,))
+        check_shape("children", leaves.children, (n_nodes, 2))
+        check_shape("masses", leaves.masses, (n_leaves, len(sets) - 1))
         leaf = leaves.features < 0
         # Children follow their parents, so each path ends at a leaf.
         follows = (leaves.children > np.arange(n_nodes)[:, None]) & (leaves.children < n_nodes)

@@ -27,13 +27,19 @@ from evlearn.classify.labels import Labels, check_same_samples, read_labels
 from evlearn.partition import CredalPartition
 from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import predicted_partition, predicts_masses, split_pipeline, with_names_of
-from evlearn.storage.fields import array, check_length, list_of
+from evlearn.storage.fields import array, list_of
 from evlearn.storage.registry import NESTED, Stored, check_features, stored
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.reading import select_rows
 from evlearn.utils.typing import BoolArray, ClassifierLike, FloatArray
-from evlearn.utils.validation import check_choice, check_integer, check_not_container, check_unique_names
+from evlearn.utils.validation import (
+    check_choice,
+    check_integer,
+    check_not_container,
+    check_shape,
+    check_unique_names,
+)
 
 #: Maximum number of classes for masses on all sets.
 _MAX_CLASSES = 12
@@ -299,7 +305,7 @@ class FusionClassifier(EvidentialClassifier):
         super()._after_loading()
         classes, members = self.classes_, self.estimators_
         self._check_members()
-        check_length("reliabilities_", self.reliabilities_, (len(members), len(classes)))
+        check_shape("reliabilities_", self.reliabilities_, (len(members), len(classes)))
         if len(self.estimators) != len(members) or self.focal_sets_.frame_size != len(classes):
             raise ValueError("its members, sets and classes_ are not consistent")
         if self.discounting == "contextual" and not self.focal_sets_.is_full:

@@ -19,7 +19,7 @@ from evlearn.classify.neighbor_evidence import CrispEvidence, SoftEvidence, defa
 from evlearn.classify.sample_weights import SampleWeights, nearest_by_weight, read_weights
 from evlearn.cluster.dissimilarities import check_dissimilarities
 from evlearn.partition import CredalPartition
-from evlearn.storage.fields import Fraction, NonnegativeVector, PositiveCount, check_length
+from evlearn.storage.fields import Fraction, NonnegativeVector, PositiveCount
 from evlearn.storage.registry import Stored, StoredIfSet, check_count, check_features, stored
 from evlearn.utils.convergence import atomic_fit, publish_trace
 from evlearn.utils.parallel import one_blas_thread
@@ -314,15 +314,15 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         n_samples, n_features = self._size_of_search()
         check_features(self, n_features)
         check_count(self, "_n_samples", n_samples)
-        check_length("_counts", self._counts, (n_samples,))
+        check_shape("_counts", self._counts, (n_samples,))
         if evidence.focal_sets != sets or sets.frame_size != len(self.classes_):
             raise ValueError("its labels and focal_sets_ have different sets")
-        check_length("gamma_", self.gamma_, (evidence.n_scales,))
+        check_shape("gamma_", self.gamma_, (evidence.n_scales,))
         if isinstance(evidence, SoftEvidence):
-            check_length("denials", evidence.denials, (n_samples, len(sets) - 1))
+            check_shape("denials", evidence.denials, (n_samples, len(sets) - 1))
             return
         check_simple(sets)
-        check_length("codes", evidence.codes, (n_samples,))
+        check_shape("codes", evidence.codes, (n_samples,))
         if evidence.codes.max() >= sets.frame_size or evidence.codes.dtype != np.int32:
             raise ValueError("codes must be class indices of 32 bits")
 

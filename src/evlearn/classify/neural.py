@@ -13,11 +13,11 @@ from evlearn.classify.labels import Labels, read_share, singletons_and_frame
 from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centers_of, scales_of, shares_of
 from evlearn.classify.prototype_networks import MAX_STRENGTH, ENNLoss, ENNParameters
 from evlearn.partition import CredalPartition
-from evlearn.storage.fields import Matrix, Vector, check_length
+from evlearn.storage.fields import Matrix, Vector
 from evlearn.storage.registry import Stored, StoredIfSet, stored
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import FloatArray, RandomSeed
-from evlearn.utils.validation import check_integer, check_real
+from evlearn.utils.validation import check_integer, check_real, check_shape
 
 _INITIAL_SHARE = 0.1  # of other classes in a prototype
 #: Meaning of "auto": number of samples per prototype, and range of the number of prototypes per class.
@@ -247,9 +247,9 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         """Raise unless the attributes from a file are consistent."""
         super()._after_loading()
         network, shape = self._network, (len(self._network.prototypes), len(self.classes_))
-        check_length("beta", network.beta, shape)
+        check_shape("beta", network.beta, shape)
         for name in ("eta", "xi"):
-            check_length(name, getattr(network, name), shape[:1])
+            check_shape(name, getattr(network, name), shape[:1])
         check_simple(self.focal_sets_)
 
 

@@ -15,7 +15,7 @@ from evlearn.classify.distinct_rows import distinct_rows
 from evlearn.classify.labels import Labels
 from evlearn.classify.prototype_networks import pack, squared_distances, unpack
 from evlearn.classify.sample_weights import read_weights
-from evlearn.storage.fields import Matrix, ScaleVector, Vector, check_length
+from evlearn.storage.fields import Matrix, ScaleVector, Vector
 from evlearn.storage.registry import Stored, StoredIfSet, check_features
 from evlearn.utils.convergence import Trace, best_of, publish_trace, warn_caller, warn_of_collapse
 from evlearn.utils.lbfgs import minimize_lbfgs
@@ -194,8 +194,8 @@ class PrototypeClassifier(EvidentialClassifier):
         n_prototypes, n_features = network.prototypes.shape
         check_features(self, n_features)
         for name in ("_center", "_unit"):
-            check_length(name, getattr(self, name), (n_features,))
-        check_length("prototypes_", self.prototypes_, (n_prototypes, n_features))
+            check_shape(name, getattr(self, name), (n_features,))
+        check_shape("prototypes_", self.prototypes_, (n_prototypes, n_features))
         if n_prototypes == 0 or self.focal_sets_.frame_size != n_classes:
             raise ValueError("its network does not match classes_")
 

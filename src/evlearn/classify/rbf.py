@@ -14,11 +14,11 @@ from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_tabl
 from evlearn.classify.prototype_networks import RBFLoss, RBFParameters
 from evlearn.classify.weights_of_evidence import masses_of_evidence, sets_of_evidence
 from evlearn.partition import CredalPartition
-from evlearn.storage.fields import Matrix, check_length
+from evlearn.storage.fields import Matrix
 from evlearn.storage.registry import Stored, stored
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import FloatArray, RandomSeed
-from evlearn.utils.validation import check_integer, check_real
+from evlearn.utils.validation import check_integer, check_real, check_shape
 
 #: Meaning of "auto": prototypes per class, and penalty on weights relative to the likelihood of all samples.
 _PER_CLASS, _PENALTY = 5, 0.1
@@ -234,9 +234,9 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         """Raise unless the attributes from a file are consistent."""
         super()._after_loading()
         network, shape = self._network, (len(self._network.prototypes), len(self.classes_))
-        check_length("gamma", network.gamma, shape[:1])
-        check_length("weights", network.weights, shape)
-        check_length("weights_", self.weights_, shape)
+        check_shape("gamma", network.gamma, shape[:1])
+        check_shape("weights", network.weights, shape)
+        check_shape("weights_", self.weights_, shape)
         if self.focal_sets_ != sets_of_evidence(list(self.focal_sets_.frame)):
             raise ValueError("its sets must be those of weights of evidence")
 

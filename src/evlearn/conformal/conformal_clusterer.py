@@ -16,11 +16,11 @@ from evlearn.conformal.replication import Calibration, cross_calibrate, split_ca
 from evlearn.conformal.support import ClustererAdapter, best_clusters
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import split_pipeline, transform_through_pipeline, with_names_of
-from evlearn.storage.fields import Fraction, PositiveCount, check_length
+from evlearn.storage.fields import Fraction, PositiveCount
 from evlearn.storage.registry import Stored, StoredIfSet, check_features, stored
 from evlearn.utils.convergence import atomic_fit, record_problems
 from evlearn.utils.typing import BoolArray, ClustererLike, FloatArray, IntArray, RandomSeed
-from evlearn.utils.validation import check_choice, check_integer, check_real
+from evlearn.utils.validation import check_choice, check_integer, check_real, check_shape
 
 #: Maximum number of clusters for which masses have columns for all sets of clusters.
 _MAX_FULL_CLUSTERS = 6
@@ -380,7 +380,7 @@ class ConformalClusterer(EvidentialClusterer):
         self.estimator_ = self._adapter.estimator
         adapter, scorer = self._adapter, self._outlier_scorer
         check_features(adapter.estimator, self.n_features_in_)
-        check_length("medians", scorer.medians, (self.n_clusters_ + 1,))
+        check_shape("medians", scorer.medians, (self.n_clusters_ + 1,))
         if not len(self._scores.values) or not len(scorer.scores.values):
             raise ValueError("it has no scores to compare with")
         if scorer.n_neighbors > len(scorer.samples):
@@ -388,7 +388,7 @@ class ConformalClusterer(EvidentialClusterer):
         origin = np.zeros((1, self.n_features_in_))
         if adapter.support(origin).shape[1] != self.n_clusters_:
             raise ValueError("its estimator has a different number of clusters")
-        check_length("samples", scorer.samples, (len(scorer.samples), self._transformed(origin).shape[1]))
+        check_shape("samples", scorer.samples, (len(scorer.samples), self._transformed(origin).shape[1]))
 
 
 def _columns(partition: CredalPartition) -> FocalSets:

@@ -16,13 +16,13 @@ from evlearn.classify.distinct_rows import distinct_rows
 from evlearn.cluster.base import with_seed
 from evlearn.conformal.strangeness import CRITERIA, Strangeness, exceed_distances, fit_weights, surprisal
 from evlearn.partition.estimators import predicted_partition
-from evlearn.storage.fields import LARGEST_MASS, Matrix, array, ascending, check_length
+from evlearn.storage.fields import LARGEST_MASS, Matrix, array, ascending
 from evlearn.storage.registry import Stored, check_features, stored
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import BoolArray, ClassifierLike, FloatArray, IntArray, RandomSeed
-from evlearn.utils.validation import check_integer, check_real
+from evlearn.utils.validation import check_integer, check_real, check_shape
 
 #: Maximum number of rehearsals, and minimum number of samples of a class that plays the unseen class.
 _MAX_REHEARSALS, _MIN_SAMPLES = 10, 5
@@ -274,13 +274,13 @@ class UnseenClassDetector(EvidentialClassifier):
         for model in (strangeness.classifier, strangeness.evidence):
             check_features(model, n_features)
         for name in ("center", "unit"):
-            check_length(name, getattr(strangeness, name), (n_features,))
-        check_length("whitening", strangeness.whitening, (n_features, n_features))
-        check_length("references", self._references, (len(self._scores), len(CRITERIA)))
-        check_length("weights", self._weights, (len(CRITERIA),))
+            check_shape(name, getattr(strangeness, name), (n_features,))
+        check_shape("whitening", strangeness.whitening, (n_features, n_features))
+        check_shape("references", self._references, (len(self._scores), len(CRITERIA)))
+        check_shape("weights", self._weights, (len(CRITERIA),))
         n_samples = len(strangeness.spacing)
         for tree in (strangeness.samples, strangeness.whitened):
-            check_length("rows", tree.samples, (n_samples, n_features))
+            check_shape("rows", tree.samples, (n_samples, n_features))
         if not n_samples or not len(self._scores) or (np.diff(self._references, axis=0) < 0).any():
             raise ValueError("its usual scores must exist, in ascending order")
         sets = predicted_partition(strangeness.classifier, np.zeros((1, n_features))).focal_sets

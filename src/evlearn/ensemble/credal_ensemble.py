@@ -22,14 +22,14 @@ from evlearn.ensemble.fusion import CombinationRule
 from evlearn.ensemble.recovery import Landmarks
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, predicted_partition, split_pipeline
-from evlearn.storage.fields import PositiveCount, PositiveExtendedNumber, Vector, check_length, list_of, predictor
+from evlearn.storage.fields import PositiveCount, PositiveExtendedNumber, Vector, list_of, predictor
 from evlearn.storage.registry import NESTED, Stored, StoredIfSet, check_count, check_features, stored
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit, publish_trace
 from evlearn.utils.progress import Steps, expect_tasks
 from evlearn.utils.reading import Numbers
 from evlearn.utils.typing import BoolArray, ClustererLike, FloatArray, IntArray, RandomSeed
-from evlearn.utils.validation import EXTREME_RATIO, check_integer, check_real, distance_ratios
+from evlearn.utils.validation import EXTREME_RATIO, check_integer, check_real, check_shape, distance_ratios
 
 #: Reach of an ensemble, relative to the largest distance of a training sample from the center.
 _RELATIVE_REACH = 1e6
@@ -283,7 +283,7 @@ class CredalEnsemble(RowwiseClusterer):
         check_count(self, "n_clusters_", landmarks.focal_sets.frame_size)
         if len(landmarks.partitions) != len(model.clusterers):
             raise ValueError("its landmarks must have a partition of each member")
-        check_length("center", model.center, (self.n_features_in_,))
+        check_shape("center", model.center, (self.n_features_in_,))
         origin = np.zeros((1, self.n_features_in_))
         for member, partition in zip(model.clusterers, landmarks.partitions, strict=True):
             check_features(member, self.n_features_in_)

@@ -49,6 +49,3 @@ def _affine(scaler: StandardScaler) -> Affine:
     shift = scaler.mean_ if scaler.with_mean else np.zeros(n_features)
     size = scaler.scale_ if scaler.with_std else np.ones(n_features)
     return Affine(shift, size)
-
-
-__all__ = ["Affine", "scaler_and_last"]

@@ -31,7 +31,6 @@ from evlearn.storage.fields import (
     Check,
     any_of,
     array,
-    check_length,
     flag,
     instance,
     list_of,
@@ -42,6 +41,7 @@ from evlearn.storage.fields import (
     whole,
 )
 from evlearn.storage.registry import EstimatorSchema, Field, check_features, register_estimator
+from evlearn.utils.validation import check_shape
 
 _SEED = optional(whole())
 
@@ -74,7 +74,7 @@ def _validate_scales(*conditions: tuple[str, str]) -> Callable[[Any], None]:
     def validate(estimator: Any) -> None:
         for name, value in vars(estimator).items():
             if isinstance(value, np.ndarray):
-                check_length(name, value, (estimator.n_features_in_,))
+                check_shape(name, value, (estimator.n_features_in_,))
         for parameter, name in conditions:
             if getattr(estimator, parameter) and estimator.__dict__.get(name) is None:
                 raise ValueError(f"{name} is missing, and {parameter} is true")
@@ -126,7 +126,7 @@ def _make_imputer(estimator: Any, state: dict[str, Any]) -> Any:
     """Fit an imputer to its statistics, and to a row with missing values in the features of its indicator."""
     statistics: Any = state["statistics_"]
     indicated: Any = state.get("indicated")
-    check_length("statistics_", statistics, (state["n_features_in_"],))
+    check_shape("statistics_", statistics, (state["n_features_in_"],))
     rows = np.stack([statistics, statistics])
     if indicated is not None:
         if len(indicated) and indicated.max() >= rows.shape[1]:
@@ -160,7 +160,7 @@ def _state_of_neighbors(estimator: Any) -> dict[str, Any]:
 
 
 def _make_neighbors(estimator: Any, state: dict[str, Any]) -> Any:
-    check_length("rows", state["rows"], (len(state["rows"]), state["n_features_in_"]))
+    check_shape("rows", state["rows"], (len(state["rows"]), state["n_features_in_"]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return _with_feature_names(estimator.fit(state["rows"]), state)
@@ -215,15 +215,15 @@ _VARIANCES = ("explained_variance_", "explained_variance_ratio_", "singular_valu
 def _validate_components(estimator: Any) -> None:
     n_components, n_features = estimator.components_.shape
     check_features(estimator, n_features)
-    check_length("mean_", estimator.__dict__.get("mean_"), (n_features,))
+    check_shape("mean_", estimator.__dict__.get("mean_"), (n_features,))
     for name in _VARIANCES:
-        check_length(name, estimator.__dict__.get(name), (n_components,))
+        check_shape(name, estimator.__dict__.get(name), (n_components,))
 
 
 def _make_kmeans(estimator: Any, state: dict[str, Any]) -> Any:
     """Fit k-means to its own centers."""
     centers, parameters = state["cluster_centers_"], estimator.get_params()
-    check_length("cluster_centers_", centers, (len(centers), state["n_features_in_"]))
+    check_shape("cluster_centers_", centers, (len(centers), state["n_features_in_"]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # centers that coincide
         estimator.set_params(n_clusters=len(centers), init=centers, n_init=1, max_iter=1).fit(centers)
@@ -235,7 +235,7 @@ def _make_kmeans(estimator: Any, state: dict[str, Any]) -> Any:
 def _validate_mixture(estimator: Any) -> None:
     n_components, n_features = estimator.means_.shape
     check_features(estimator, n_features)
-    check_length("weights_", estimator.weights_, (n_components,))
+    check_shape("weights_", estimator.weights_, (n_components,))
     shape = {
         "full": (n_components, n_features, n_features),
         "tied": (n_features, n_features),
@@ -243,7 +243,7 @@ def _validate_mixture(estimator: Any) -> None:
         "spherical": (n_components,),
     }[estimator.covariance_type]
     for name in ("covariances_", "precisions_", "precisions_cholesky_"):
-        check_length(name, getattr(estimator, name), shape)
+        check_shape(name, getattr(estimator, name), shape)
 
 
 def _any_array(location: str, value: object) -> None:

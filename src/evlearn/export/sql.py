@@ -449,6 +449,3 @@ def _number(value: float) -> str:
     """Return a number in scientific notation, which databases read in double precision, without loss."""
     text = np.format_float_scientific(float(value), unique=True, trim="0")
     return f"({text})" if text.startswith("-") else text
-
-
-__all__ = ["to_sql"]

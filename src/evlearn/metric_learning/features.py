@@ -18,7 +18,6 @@ from evlearn.storage.fields import (
     any_of,
     array,
     check_keys,
-    check_length,
     number,
     optional,
     text,
@@ -27,7 +26,7 @@ from evlearn.storage.registry import Stored, StoredIfSet, check_features
 from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, IntArray
-from evlearn.utils.validation import check_choice, check_no_extreme_rows, check_range, check_real
+from evlearn.utils.validation import check_choice, check_no_extreme_rows, check_range, check_real, check_shape
 
 #: Kernels of `pairwise_kernels` that accept all numbers, and "precomputed".
 KERNELS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed")
@@ -94,7 +93,7 @@ class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         """Raise unless the attributes from a file are consistent."""
         n_components, n_features = self.components_.shape
         check_features(self, n_features)
-        check_length("ratios_", self.__dict__.get("ratios_"), (n_components,))
+        check_shape("ratios_", self.__dict__.get("ratios_"), (n_components,))
 
 
 class LinearOrKernelFeatures(LinearFeatures):
@@ -242,12 +241,12 @@ class LinearOrKernelFeatures(LinearFeatures):
         n_components, n_support = self.dual_coef_.shape
         precomputed = self.kernel == "precomputed"
         rows = (0 if precomputed else n_support, self.n_features_in_)
-        check_length("support_", self.support_, (n_support,))
-        check_length("_support_rows", self._support_rows, rows)
+        check_shape("support_", self.support_, (n_support,))
+        check_shape("_support_rows", self._support_rows, rows)
         for name in ("_intercept", "intercept_"):
             value = self.__dict__.get(name)
             if isinstance(value, np.ndarray):
-                check_length(name, value, (n_components,))
+                check_shape(name, value, (n_components,))
         if precomputed and self.support_.max(initial=0) >= self.n_features_in_:
             raise ValueError(f"it refers to a sample beyond the {self.n_features_in_} columns of a row")
 

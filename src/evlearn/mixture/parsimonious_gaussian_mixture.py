@@ -25,7 +25,6 @@ from evlearn.storage.fields import (
     NonnegativeVector,
     PositiveCount,
     array,
-    check_length,
     list_of,
     text,
     whole,
@@ -36,7 +35,14 @@ from evlearn.utils.convergence import Trace, atomic_fit, warn_if_unfinished, war
 from evlearn.utils.progress import report_message
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, NumbersLike, RandomSeed
-from evlearn.utils.validation import check_choice, check_integer, check_no_extreme_rows, check_range, check_real
+from evlearn.utils.validation import (
+    check_choice,
+    check_integer,
+    check_no_extreme_rows,
+    check_range,
+    check_real,
+    check_shape,
+)
 
 
 @stored
@@ -483,9 +489,9 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
         """Raise unless the attributes from a file are consistent."""
         n_components, n_features = self.means_.shape
         check_features(self, n_features)
-        check_length("weights_", self.weights_, (n_components,))
-        check_length("covariances_", self.covariances_, (n_components, n_features, n_features))
-        check_length("variance_floor_", self.__dict__.get("variance_floor_"), (n_features,))
+        check_shape("weights_", self.weights_, (n_components,))
+        check_shape("covariances_", self.covariances_, (n_components, n_features, n_features))
+        check_shape("variance_floor_", self.__dict__.get("variance_floor_"), (n_features,))
         check_count(self, "n_components_", n_components)
         self.predict_proba(self.means_)  # raises if a covariance matrix is singular
 

@@ -18,8 +18,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad, softplus
 
-from evlearn.storage.fields import array, check_length, list_of
+from evlearn.storage.fields import array, list_of
 from evlearn.storage.registry import stored_as
+from evlearn.utils.validation import check_shape
 
 LINKS = ("r", "paper")
 
@@ -79,8 +80,8 @@ class EvidentialNetwork(nn.Module):
         ):
             raise ValueError("a network must have a bias for each layer, all of the same precision")
         for (before, after), weight, bias in zip(pairwise(sizes), weights, biases, strict=True):
-            check_length("weights", weight, (after, before))
-            check_length("biases", bias, (after,))
+            check_shape("weights", weight, (after, before))
+            check_shape("biases", bias, (after,))
         with torch.random.fork_rng(devices=[]):  # new layers draw random weights
             body = layers(sizes[0], sizes[1:-1], sizes[-1])
         with torch.no_grad():

@@ -50,14 +50,14 @@ from evlearn.neural.starts import draw_examples, imitate_masses, make_example_ma
 from evlearn.neural.training import Batches, Best, torch_seed, total_loss, train_in_batches, train_on_all_pairs
 from evlearn.neural.training_samples import ArraySamples, RowSamples, TrainingSamples
 from evlearn.storage.checkpoints import Checkpoint, identity_of
-from evlearn.storage.fields import NonnegativeNumber, PositiveNumber, check_length
+from evlearn.storage.fields import NonnegativeNumber, PositiveNumber
 from evlearn.storage.registry import Stored, StoredIfSet, check_features, stored
 from evlearn.utils.convergence import Report, Trace, atomic_fit, publish_trace
 from evlearn.utils.parallel import SharedLimit
 from evlearn.utils.progress import Steps, expect_tasks
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import DataLike, EstimatorLike, Metric, NumbersLike, RandomSeed
-from evlearn.utils.validation import check_choice, check_flag, check_integer, check_range, check_real
+from evlearn.utils.validation import check_choice, check_flag, check_integer, check_range, check_real, check_shape
 
 #: Maximum numbers of samples for "lbfgs" by default, and for any solver without mini-batches.
 _AUTO_LBFGS_SAMPLES, _MAX_SAMPLES_OF_ALL_PAIRS = 1000, 20_000
@@ -729,10 +729,10 @@ class NNEVCLUS(RowwiseClusterer):
         reader = model.reader
         check_features(self, len(reader.mean))
         n_inputs = len(reader.mean) if reader.components is None else len(reader.components)
-        check_length("components", reader.components, (n_inputs, len(reader.mean)))
-        check_length("scale", reader.scale, (n_inputs,))
+        check_shape("components", reader.components, (n_inputs, len(reader.mean)))
+        check_shape("scale", reader.scale, (n_inputs,))
         if isinstance(reader.middle, np.ndarray):
-            check_length("middle", reader.middle, (n_inputs,))
+            check_shape("middle", reader.middle, (n_inputs,))
         weights = model.network.to_stored()["weights"]
         if weights[0].shape[1] != n_inputs or len(weights[-1]) != len(model.focal_sets):
             raise ValueError(f"its network must have {n_inputs} inputs and {len(model.focal_sets)} outputs")

@@ -19,9 +19,10 @@ from evlearn.neural.network import EvidentialNetwork
 from evlearn.neural.side_information import SideInformation
 from evlearn.neural.training_samples import TrainingSamples
 from evlearn.storage.checkpoints import Checkpoint
-from evlearn.storage.fields import array, check_keys, check_length
+from evlearn.storage.fields import array, check_keys
 from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.typing import IntArray
+from evlearn.utils.validation import check_shape
 
 #: Parameters of RMSprop in the paper.
 _RHO, _EPS = 0.9, 1e-8
@@ -444,7 +445,7 @@ class BatchTraining:
             array(len(shape), "iu" if name == "counts" else "fiu", low=minimum, finite=not may_be_infinite)(
                 name, arrays[name]
             )
-            check_length(name, arrays[name], shape)
+            check_shape(name, arrays[name], shape)
         if not 0 < float(arrays["rate"]) <= self._batches.learning_rate:  # it is only halved
             raise ValueError(
                 f"rate must be above 0 and at most {self._batches.learning_rate}, got {arrays['rate']}"

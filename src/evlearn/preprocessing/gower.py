@@ -11,11 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from evlearn.preprocessing.base import BaseTableTransformer
 from evlearn.preprocessing.columns import codes_of, numbers_of
 from evlearn.preprocessing.reading import RawColumn
-from evlearn.storage.fields import NonnegativeExtendedNumber, array, check_length
+from evlearn.storage.fields import NonnegativeExtendedNumber, array
 from evlearn.storage.registry import Stored, stored
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import FloatArray, TableLike
+from evlearn.utils.validation import check_shape
 
 _BLOCK_ROWS = 256
 _ALL_CATEGORIES = 1 << 30
@@ -237,7 +238,7 @@ class GowerDistances(ClassNamePrefixFeaturesOutMixin, BaseTableTransformer):
         encoded = [facts for facts in self.columns_ if facts["features"]]
         if not len(self.rows_):
             raise ValueError("rows_ must not be empty")
-        check_length("rows_", self.rows_, (len(self.rows_), len(encoded)))
+        check_shape("rows_", self.rows_, (len(self.rows_), len(encoded)))
 
 
 def _scaled_values(column: RawColumn, facts: dict[str, Any]) -> FloatArray:

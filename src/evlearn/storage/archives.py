@@ -133,6 +133,3 @@ def _read_header(file: IO[bytes], name: str, start: int, stop: int) -> tuple[str
         raise ValueError(f"{name} has an unexpected type or shape")
     shape = tuple(int(size) for size in claimed[2].replace(b",", b" ").split())
     return claimed[1].decode("ascii", "replace"), shape, begin
-
-
-__all__ = ["header_array", "read_archive", "write_archive"]

@@ -202,12 +202,6 @@ def instance(*classes: type) -> Check:
     return check
 
 
-def check_length(place: str, value: Any, shape: tuple[int, ...]) -> None:
-    """Raise unless an array is missing or has the shape that other values require."""
-    if value is not None and value.shape != shape:
-        raise ValueError(f"{place} must have shape {shape}, got {value.shape}")
-
-
 def shortened(value: object) -> str:
     """Return a short representation of a value for an error message."""
     if isinstance(value, np.ndarray):

@@ -19,11 +19,11 @@ from evlearn.storage.fields import (
     NonnegativeNumber,
     PositiveCount,
     array,
-    check_length,
     number,
 )
 from evlearn.storage.registry import Stored, StoredIfSet, check_count, check_features
 from evlearn.utils.typing import DataLike, FloatArray
+from evlearn.utils.validation import check_shape
 
 
 class DistanceFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -70,8 +70,8 @@ class DistanceFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         model = self._model
         check_features(self, model.n_features)
         n_clusters, n_features = model.prototypes.shape
-        check_length("cluster_centers_", self.__dict__.get("cluster_centers_"), (n_clusters, n_features))
-        check_length("metrics_", self.__dict__.get("metrics_"), (n_clusters, n_features, n_features))
+        check_shape("cluster_centers_", self.__dict__.get("cluster_centers_"), (n_clusters, n_features))
+        check_shape("metrics_", self.__dict__.get("metrics_"), (n_clusters, n_features, n_features))
         check_count(self, "n_clusters_", n_clusters)
 
 

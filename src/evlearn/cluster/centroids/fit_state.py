@@ -13,9 +13,10 @@ from evlearn.cluster.centroids.alternation import Model
 from evlearn.cluster.centroids.model import FARTHEST, Coordinates
 from evlearn.cluster.centroids.scales import ResolvedParameters
 from evlearn.storage.codec import from_arrays, to_arrays
-from evlearn.storage.fields import ExtendedVector, Vector, array, check_length, quadratic_forms
+from evlearn.storage.fields import ExtendedVector, Vector, array, quadratic_forms
 from evlearn.storage.registry import stored
 from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_shape
 
 #: Function from focal sets, coordinates, parameters, prototypes and metrics to a model.
 MakeModel = Callable[..., Model]
@@ -89,8 +90,8 @@ class FitState:
         stored = from_arrays(_StoredState, arrays)
         starts, stage = stored.starts, int(stored.stage)
         n_clusters = starts.shape[1] if n_clusters is None else n_clusters
-        check_length("center", stored.center, (n_features,))
-        check_length("starts", starts, (max(len(starts), 1), n_clusters, n_features))
+        check_shape("center", stored.center, (n_features,))
+        check_shape("starts", starts, (max(len(starts), 1), n_clusters, n_features))
         coordinates = Coordinates(stored.center, float(stored.scale))
         parameters = ResolvedParameters(
             float(stored.delta), float(stored.beta), float(stored.alpha), float(stored.width), bool(stored.cloud)
@@ -155,7 +156,7 @@ def _load_descent(
         return None
     prototypes, sets, metrics = stored.model
     _check_sets(sets, n_clusters)
-    check_length("history", stored.history, (max(len(stored.history), 1),))
+    check_shape("history", stored.history, (max(len(stored.history), 1),))
     model = make_model(sets, prototypes=prototypes, metrics=metrics)
     return Descent(model, stored.history.tolist(), bool(stored.converged))
 

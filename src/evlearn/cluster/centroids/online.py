@@ -23,12 +23,12 @@ from evlearn.cluster.centroids.warmup_buffer import BufferLimits, WarmupBuffer
 from evlearn.cluster.centroids.weights import check_weights, weight_unit
 from evlearn.cluster.focal_families import has_two_steps, kind_of
 from evlearn.mixture.gaps import Gaps
-from evlearn.storage.fields import PositiveNumber, check_length
+from evlearn.storage.fields import PositiveNumber
 from evlearn.storage.registry import StoredIfSet
 from evlearn.utils.convergence import Trace, atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike, FloatArray
-from evlearn.utils.validation import check_real
+from evlearn.utils.validation import check_real, check_shape
 
 _FIT_ATTRIBUTES = (
     *("credal_partition_", "masses_", "labels_"),
@@ -238,9 +238,9 @@ class OnlineClusterer(PrototypeClusterer):
             return
         adaptive = isinstance(model, AdaptiveModel)
         n_sets = len(model.focal_sets)
-        check_length("_statistics.powers", statistics.powers, (n_sets,))
-        check_length("_statistics.sums", statistics.sums, (n_sets - 1 if adaptive else n_clusters, n_features))
-        check_length("_statistics.scatter", statistics.scatter, (n_clusters, n_features, n_features))
+        check_shape("_statistics.powers", statistics.powers, (n_sets,))
+        check_shape("_statistics.sums", statistics.sums, (n_sets - 1 if adaptive else n_clusters, n_features))
+        check_shape("_statistics.scatter", statistics.scatter, (n_clusters, n_features, n_features))
         if (statistics.scatter is not None) != adaptive or not {
             "_seen_weight",
             "n_samples_seen_",
@@ -250,8 +250,8 @@ class OnlineClusterer(PrototypeClusterer):
         if young is not None:
             largest = BufferLimits.of(None, n_clusters).size  # fewer rows with a half-life
             n_rows = min(len(young.rows), largest, self.n_samples_seen_)
-            check_length("_warmup_buffer.rows", young.rows, (n_rows, n_features))
-            check_length("_warmup_buffer.weights", young.weights, (n_rows,))
+            check_shape("_warmup_buffer.rows", young.rows, (n_rows, n_features))
+            check_shape("_warmup_buffer.weights", young.weights, (n_rows,))
 
 
 def _renumber_starts(state: FitState, centers: FloatArray, *, fixed_sets: bool) -> None:

@@ -18,7 +18,7 @@ from evlearn.mixture.bootstrap import GaussianReplicates
 from evlearn.mixture.em import Mixture
 from evlearn.mixture.units import Units
 from evlearn.partition import CredalPartition
-from evlearn.storage.fields import Indices, Vector, check_length
+from evlearn.storage.fields import Indices, Vector
 from evlearn.storage.registry import Stored, StoredIfSet, check_features, stored
 from evlearn.utils.convergence import atomic_fit, ignoring_collapse, warn_of_collapse
 from evlearn.utils.parallel import one_blas_thread
@@ -254,7 +254,7 @@ class MergedMixture(RowwiseClusterer):
         _, n_components, n_features = mixture.mixtures.means.shape
         check_features(self, n_features)
         mixture.posterior(mixture.units.center[None])  # raises if a covariance matrix is singular
-        check_length("components_", self.__dict__.get("components_"), (n_components,))
+        check_shape("components_", self.__dict__.get("components_"), (n_components,))
         if not np.array_equal(
             model.focal_sets.membership, FocalSets.simple(model.focal_sets.frame_size).membership
         ):

@@ -43,15 +43,7 @@ from evlearn.cluster.relational.medoids import (
 )
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
-from evlearn.storage.fields import (
-    Indices,
-    Matrix,
-    NonnegativeExtendedNumber,
-    NonnegativeMatrix,
-    check_length,
-    number,
-    shortened,
-)
+from evlearn.storage.fields import Indices, Matrix, NonnegativeExtendedNumber, NonnegativeMatrix, number, shortened
 from evlearn.storage.registry import Stored, StoredIfSet, stored
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace, atomic_fit, best_of, descend, publish_trace, warn_of_collapse
@@ -65,6 +57,7 @@ from evlearn.utils.validation import (
     check_no_extreme_rows,
     check_range,
     check_real,
+    check_shape,
 )
 
 #: Quantile of the dissimilarities that bounds the distance to the empty set.
@@ -451,13 +444,13 @@ class ECMdd(EvidentialClusterer):
         super()._after_loading()
         model, training = self._model, self._training
         if training is not None:
-            check_length("_training", training, (len(model.medoids.objects), self.n_features_in_))
+            check_shape("_training", training, (len(model.medoids.objects), self.n_features_in_))
         self._check_reach(self._metric, training, model.medoids.objects)
         median = model.medoid_dissimilarities is not None
         if median != (self._kind.name == "median"):
             raise ValueError(f"its parameter medoids is {shortened(self.medoids)}, which does not match its model")
         shape = (model.focal_sets.frame_size,) if median else model.medoids.chosen.shape
-        check_length("medoid_indices_", self.__dict__.get("medoid_indices_"), shape)
+        check_shape("medoid_indices_", self.__dict__.get("medoid_indices_"), shape)
 
 
 def _read_medoids(init: Any, n_clusters: int, n_samples: int) -> IntArray:

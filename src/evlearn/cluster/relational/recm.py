@@ -35,7 +35,7 @@ from evlearn.cluster.relational.weighted_means import RelationalModel, Relationa
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
-from evlearn.storage.fields import Matrix, NonnegativeExtendedNumber, NonnegativeNumber, check_length, number
+from evlearn.storage.fields import Matrix, NonnegativeExtendedNumber, NonnegativeNumber, number
 from evlearn.storage.registry import Stored, StoredIfSet, check_features, stored
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace, atomic_fit, best_of, descend, publish_trace, warn_caller
@@ -50,6 +50,7 @@ from evlearn.utils.validation import (
     check_no_extreme_rows,
     check_range,
     check_real,
+    check_shape,
 )
 
 #: Quantile of the dissimilarities that bounds the distance to the empty set.
@@ -474,8 +475,8 @@ class RECM(EvidentialClusterer):
         if training is None:
             check_features(self, n_samples)
         else:
-            check_length("_training", training, (n_samples, self.n_features_in_))
-        check_length("prototype_weights_", self.__dict__.get("prototype_weights_"), (n_clusters, n_samples))
+            check_shape("_training", training, (n_samples, self.n_features_in_))
+        check_shape("prototype_weights_", self.__dict__.get("prototype_weights_"), (n_clusters, n_samples))
 
 
 def _start_at(

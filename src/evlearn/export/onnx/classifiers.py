@@ -188,6 +188,3 @@ def _log_of_larger_sets(graph: Graph, denial: str, n_classes: int) -> str:
         one_class = graph("Add", graph("Mul", one_class, absent), graph("Mul", no_class, present))
         no_class = graph("Mul", no_class, absent)
     return graph("Max", graph("Log", more_classes), NEVER)
-
-
-__all__ = ["write_evidential_network", "write_neighbors", "write_weights_of_evidence"]

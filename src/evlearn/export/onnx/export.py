@@ -19,9 +19,8 @@ from evlearn.export.onnx.classifiers import (
     write_neighbors,
     write_weights_of_evidence,
 )
+from evlearn.export.onnx.clusterers import write_merged_mixture, write_mixture, write_prototypes
 from evlearn.export.onnx.graph import IR_VERSION, OPSET, Graph, Output
-from evlearn.export.onnx.mixtures import write_merged_mixture, write_mixture
-from evlearn.export.onnx.prototypes import write_prototypes
 from evlearn.export.pipeline import Affine, scaler_and_last
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.partition import SURE_LEVEL
@@ -251,6 +250,3 @@ def _metadata(estimator: Any, last: Any, focal_sets: FocalSets) -> dict[str, str
         "focal_sets": [[frame[k] for k in np.flatnonzero(row)] for row in focal_sets.membership],
     }
     return {key: json.dumps(value, ensure_ascii=False) for key, value in metadata.items()}
-
-
-__all__ = ["to_onnx"]

@@ -126,6 +126,3 @@ class Output(NamedTuple):
 
     masses: str
     scores: str | None = None
-
-
-__all__ = ["IR_VERSION", "OPSET", "Graph", "Output", "Value"]

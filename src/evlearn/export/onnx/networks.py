@@ -92,6 +92,3 @@ def _scores(graph: Graph, model: Any, inputs: str) -> str:
 
 def _array(parameter: Tensor) -> Any:
     return parameter.detach().cpu().to(torch.float64).numpy()
-
-
-__all__ = ["write_network"]
