@@ -21,8 +21,7 @@ from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import with_names_of
 from evlearn.partition.predictions import decide
-from evlearn.storage.fields import ClassLabels, ExtendedNumber, ExtendedVector, FeatureNames, PositiveCount
-from evlearn.storage.registry import Stored, StoredIfSet, check_features
+from evlearn.storage import fields
 from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.parallel import one_blas_thread
@@ -65,17 +64,17 @@ class Training(NamedTuple):
 class EvidentialClassifier(Switchable, ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     """Base class with predictions from the mass functions that an estimator computes by `_masses`."""
 
-    n_features_in_: Stored[PositiveCount]
-    feature_names_in_: StoredIfSet[FeatureNames]
-    objective_: StoredIfSet[ExtendedNumber]
-    objective_history_: StoredIfSet[ExtendedVector]
-    n_iter_: StoredIfSet[int]
-    converged_: StoredIfSet[bool]
+    n_features_in_: fields.Stored[fields.PositiveCount]
+    feature_names_in_: fields.StoredIfSet[fields.FeatureNames]
+    objective_: fields.StoredIfSet[fields.ExtendedNumber]
+    objective_history_: fields.StoredIfSet[fields.ExtendedVector]
+    n_iter_: fields.StoredIfSet[int]
+    converged_: fields.StoredIfSet[bool]
 
-    _gaps: StoredIfSet[Gaps | None]
+    _gaps: fields.StoredIfSet[Gaps | None]
 
-    classes_: Stored[ClassLabels]
-    focal_sets_: Stored[FocalSets]
+    classes_: fields.Stored[fields.ClassLabels]
+    focal_sets_: fields.Stored[FocalSets]
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
         """Predict the mass functions of samples.
@@ -311,7 +310,7 @@ class EvidentialClassifier(Switchable, ClassifierMixin, CallbackSupportMixin, Ba
         """Raise unless the attributes from a file are consistent."""
         gaps = self.__dict__.get("_gaps")
         if gaps is not None:
-            check_features(self, len(gaps.center))
+            fields.check_features(self, len(gaps.center))
 
 
 def check_simple(sets: FocalSets) -> None:

@@ -7,8 +7,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 
 from evlearn.kernels.neighbors import LEAF, nearest
-from evlearn.storage.fields import array
-from evlearn.storage.registry import stored_as
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray
 
@@ -16,7 +15,7 @@ _PADDING = np.iinfo(np.int32).max  # number of empty places in leaves
 _TASK_LEAVES = 64  # per parallel task
 
 
-@stored_as(rows=array(2, low=-1e150, high=1e150))
+@fields.stored_as(rows=fields.array(2, low=-1e150, high=1e150))
 class BoxTree(NamedTuple):
     """Tree of samples in boxes that are halved along their longest side.
 

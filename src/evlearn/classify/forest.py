@@ -24,8 +24,7 @@ from evlearn.classify.units import in_units, usual_values
 from evlearn.partition import CredalPartition
 from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import split_pipeline, with_names_of
-from evlearn.storage.fields import NonnegativeExtendedNumber, NonnegativeNumber, ScaleVector, Vector, whole
-from evlearn.storage.registry import Stored, StoredIfSet, stored
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import BoolArray, ClassifierLike, FloatArray, IntArray
 from evlearn.utils.validation import check_choice, check_integer, check_real, check_shape
@@ -42,7 +41,7 @@ _TINY = 1e-300
 _MIN_FACTOR = 1e-9
 
 
-@stored
+@fields.stored
 class EvidentialForestClassifier(EvidentialClassifier):
     r"""Evidential forest: trees whose leaves are mass functions.
 
@@ -126,15 +125,15 @@ class EvidentialForestClassifier(EvidentialClassifier):
     array([[0., 0., 0., 0., 1.]])
     """
 
-    _leaves: Stored[Leaves]
-    _surroundings: Stored[BoxTree]
-    _n_neighbors: Stored[int]
-    _reach: Stored[NonnegativeExtendedNumber]
-    _center: Stored[Vector]
-    _unit: Stored[ScaleVector]
-    effective_n_estimators_: Stored[NonnegativeNumber]
-    min_samples_split_: Stored[Annotated[int, whole(2)]]
-    oob_partition_: StoredIfSet[CredalPartition]
+    _leaves: fields.Stored[Leaves]
+    _surroundings: fields.Stored[BoxTree]
+    _n_neighbors: fields.Stored[int]
+    _reach: fields.Stored[fields.NonnegativeExtendedNumber]
+    _center: fields.Stored[fields.Vector]
+    _unit: fields.Stored[fields.ScaleVector]
+    effective_n_estimators_: fields.Stored[fields.NonnegativeNumber]
+    min_samples_split_: fields.Stored[Annotated[int, fields.whole(2)]]
+    oob_partition_: fields.StoredIfSet[CredalPartition]
 
     _takes_gaps = True
 

@@ -27,8 +27,7 @@ from evlearn.classify.labels import Labels, check_same_samples, read_labels
 from evlearn.partition import CredalPartition
 from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import predicted_partition, predicts_masses, split_pipeline, with_names_of
-from evlearn.storage.fields import array, list_of
-from evlearn.storage.registry import NESTED, Stored, check_features, stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.reading import select_rows
@@ -54,7 +53,7 @@ def _member(location: str, value: object) -> None:
         raise ValueError(f"{location} must be an evidential classifier")
 
 
-@stored
+@fields.stored
 class FusionClassifier(EvidentialClassifier):
     """Several classifiers or sensors combined by Dempster's rule, each discounted by its reliability.
 
@@ -125,8 +124,8 @@ class FusionClassifier(EvidentialClassifier):
     True
     """
 
-    estimators_: Stored[Annotated[list[Any], list_of(_member, min_length=1), NESTED]]
-    reliabilities_: Stored[Annotated[FloatArray, array(2, low=0, high=1)]]
+    estimators_: fields.Stored[Annotated[list[Any], fields.list_of(_member, min_length=1), fields.NESTED]]
+    reliabilities_: fields.Stored[Annotated[FloatArray, fields.array(2, low=0, high=1)]]
 
     _takes_gaps = True
 
@@ -311,7 +310,7 @@ class FusionClassifier(EvidentialClassifier):
         if self.discounting == "contextual" and not self.focal_sets_.is_full:
             raise ValueError("its sets must be all subsets of the classes")
         for member in members:
-            check_features(member, self.n_features_in_)
+            fields.check_features(member, self.n_features_in_)
             if not np.isin(split_pipeline(member)[1].classes_, classes).all():
                 raise ValueError("a member has classes that are not in classes_")
         if self._family(np.zeros((1, self.n_features_in_))) != self.focal_sets_:

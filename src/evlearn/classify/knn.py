@@ -19,8 +19,7 @@ from evlearn.classify.neighbor_evidence import CrispEvidence, SoftEvidence, defa
 from evlearn.classify.sample_weights import SampleWeights, nearest_by_weight, read_weights
 from evlearn.cluster.dissimilarities import check_dissimilarities
 from evlearn.partition import CredalPartition
-from evlearn.storage.fields import Fraction, NonnegativeVector, PositiveCount
-from evlearn.storage.registry import Stored, StoredIfSet, check_count, check_features, stored
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit, publish_trace
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Steps, expect_tasks
@@ -33,7 +32,7 @@ _NUMBERS = (5, 10, 20, 40)
 _ALPHAS = (0.1, 0.3, 0.6, 0.95)
 
 
-@stored
+@fields.stored
 class EvidentialKNNClassifier(EvidentialClassifier):
     r"""Evidential k-nearest neighbors, with evidence that decreases with the distance.
 
@@ -132,14 +131,14 @@ class EvidentialKNNClassifier(EvidentialClassifier):
     array([[0., 0., 0., 0., 1.]])
     """
 
-    _evidence: Stored[CrispEvidence | SoftEvidence]
-    _n_samples: Stored[PositiveCount]
-    gamma_: Stored[NonnegativeVector]
-    n_neighbors_: Stored[PositiveCount]
-    alpha_: Stored[Fraction]
+    _evidence: fields.Stored[CrispEvidence | SoftEvidence]
+    _n_samples: fields.Stored[fields.PositiveCount]
+    gamma_: fields.Stored[fields.NonnegativeVector]
+    n_neighbors_: fields.Stored[fields.PositiveCount]
+    alpha_: fields.Stored[fields.Fraction]
 
-    _tree: Stored[BoxTree | MetricSearch | GivenDistances]
-    _counts: StoredIfSet[NonnegativeVector | None] = None
+    _tree: fields.Stored[BoxTree | MetricSearch | GivenDistances]
+    _counts: fields.StoredIfSet[fields.NonnegativeVector | None] = None
 
     # Share of the mass on all classes that counts for each of them in the loss; 1 compares plausibilities with
     # labels.
@@ -312,8 +311,8 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         self._check_parameters()
         evidence, sets = self._evidence, self.focal_sets_
         n_samples, n_features = self._size_of_search()
-        check_features(self, n_features)
-        check_count(self, "_n_samples", n_samples)
+        fields.check_features(self, n_features)
+        fields.check_count(self, "_n_samples", n_samples)
         check_shape("_counts", self._counts, (n_samples,))
         if evidence.focal_sets != sets or sets.frame_size != len(self.classes_):
             raise ValueError("its labels and focal_sets_ have different sets")

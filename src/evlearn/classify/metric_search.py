@@ -10,12 +10,11 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from evlearn.blocks.sparse import SparseBlock
-from evlearn.storage.fields import array, instance, text
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.typing import FloatArray, Metric
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class MetricSearch:
     """Neighbor search with the interface of `evlearn.classify.box_tree.BoxTree`, for any metric.
@@ -28,8 +27,8 @@ class MetricSearch:
         Distance of samples.
     """
 
-    samples: Annotated[Any, array(2, low=-1e150, high=1e150)]
-    metric: Annotated[Metric, text()]
+    samples: Annotated[Any, fields.array(2, low=-1e150, high=1e150)]
+    metric: Annotated[Metric, fields.text()]
 
     def nearest_others(
         self, n_neighbors: int, *, n_jobs: int | None = None
@@ -70,7 +69,7 @@ def plain_rows(rows: Any) -> Any:
     return csr_matrix(parts, shape=matrix.shape)
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class GivenDistances:
     """Neighbor search by precomputed distances; ties are sorted by number. Rows of new samples contain distances.
@@ -81,7 +80,7 @@ class GivenDistances:
         Distances between the samples, which are required only for a fit.
     """
 
-    distances: Annotated[FloatArray | None, instance(NoneType)]
+    distances: Annotated[FloatArray | None, fields.instance(NoneType)]
 
     def nearest_others(
         self, n_neighbors: int, *, n_jobs: int | None = None

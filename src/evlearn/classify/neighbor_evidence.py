@@ -18,8 +18,7 @@ from evlearn.classify.labels import Labels, singletons_and_frame
 from evlearn.classify.metric_search import plain_rows
 from evlearn.cluster.neighbors.label_search import weights_to_masses
 from evlearn.kernels.neighbor_loss import loss
-from evlearn.storage.fields import LARGEST_MASS, array
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray, Metric
 from evlearn.utils.validation import EXTREME_RATIO, distance_ratios
@@ -81,7 +80,7 @@ def make_evidence(labels: Labels) -> "CrispEvidence | SoftEvidence":
     return SoftEvidence(family, 1 - commonality(masses, family)[:, 1:])
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class CrispEvidence:
     r"""Evidence of crisp labels.
@@ -98,7 +97,7 @@ class CrispEvidence:
     """
 
     focal_sets: FocalSets
-    codes: Annotated[npt.NDArray[np.int32], array(1, "i", low=0)]
+    codes: Annotated[npt.NDArray[np.int32], fields.array(1, "i", low=0)]
 
     @property
     def n_scales(self) -> int:
@@ -152,7 +151,7 @@ class CrispEvidence:
         return sums.reshape(n_rows, n_classes)
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class SoftEvidence:
     r"""Evidence of soft labels.
@@ -169,7 +168,7 @@ class SoftEvidence:
     """
 
     focal_sets: FocalSets
-    denials: Annotated[FloatArray, array(2, low=-1e-6, high=LARGEST_MASS)]
+    denials: Annotated[FloatArray, fields.array(2, low=-1e-6, high=fields.LARGEST_MASS)]
 
     @property
     def n_scales(self) -> int:

@@ -13,8 +13,7 @@ from evlearn.classify.labels import Labels, read_share, singletons_and_frame
 from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centers_of, scales_of, shares_of
 from evlearn.classify.prototype_networks import MAX_STRENGTH, ENNLoss, ENNParameters
 from evlearn.partition import CredalPartition
-from evlearn.storage.fields import Matrix, Vector
-from evlearn.storage.registry import Stored, StoredIfSet, stored
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import FloatArray, RandomSeed
 from evlearn.utils.validation import check_integer, check_real, check_shape
@@ -25,7 +24,7 @@ _SAMPLES_PER_PROTOTYPE, _PER_CLASS = 10, (2, 10)
 _MAX_LOGIT = 30.0
 
 
-@stored
+@fields.stored
 class EvidentialNeuralClassifier(PrototypeClassifier):
     r"""Evidential neural network with prototypes as pieces of evidence.
 
@@ -108,9 +107,9 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
     array([[0., 0., 0., 0., 1.]])
     """
 
-    _network: Stored[ENNParameters]
-    memberships_: StoredIfSet[Matrix]
-    strengths_: StoredIfSet[Vector]
+    _network: fields.Stored[ENNParameters]
+    memberships_: fields.StoredIfSet[fields.Matrix]
+    strengths_: fields.StoredIfSet[fields.Vector]
 
     # "per_class": prototypes begin with equal numbers in each class, or spread over all samples. "loss_lambda":
     # share of the mass on all classes that counts for each of them in the loss; "pignistic", 1 (plausibilities) or

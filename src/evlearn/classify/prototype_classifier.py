@@ -15,8 +15,7 @@ from evlearn.classify.distinct_rows import distinct_rows
 from evlearn.classify.labels import Labels
 from evlearn.classify.prototype_networks import pack, squared_distances, unpack
 from evlearn.classify.sample_weights import read_weights
-from evlearn.storage.fields import Matrix, ScaleVector, Vector
-from evlearn.storage.registry import Stored, StoredIfSet, check_features
+from evlearn.storage import fields
 from evlearn.utils.convergence import Trace, best_of, publish_trace, warn_caller, warn_of_collapse
 from evlearn.utils.lbfgs import minimize_lbfgs
 from evlearn.utils.parallel import one_blas_thread
@@ -42,10 +41,10 @@ _DOMINANT_SHARE = 0.9
 class PrototypeClassifier(EvidentialClassifier):
     """Base class: subclasses define `_start` and `_make_loss`, which are used for training."""
 
-    _center: Stored[Vector]
-    _unit: Stored[ScaleVector]
-    prototypes_: Stored[Matrix]
-    scales_: StoredIfSet[Vector]
+    _center: fields.Stored[fields.Vector]
+    _unit: fields.Stored[fields.ScaleVector]
+    prototypes_: fields.Stored[fields.Matrix]
+    scales_: fields.StoredIfSet[fields.Vector]
 
     n_prototypes: int | str
     init: Any
@@ -192,7 +191,7 @@ class PrototypeClassifier(EvidentialClassifier):
         self._check_parameters()
         network, n_classes = self._network, len(self.classes_)
         n_prototypes, n_features = network.prototypes.shape
-        check_features(self, n_features)
+        fields.check_features(self, n_features)
         for name in ("_center", "_unit"):
             check_shape(name, getattr(self, name), (n_features,))
         check_shape("prototypes_", self.prototypes_, (n_prototypes, n_features))

@@ -11,8 +11,7 @@ from typing import TypeVar
 import numpy as np
 from scipy.special import expit, log_softmax, logsumexp
 
-from evlearn.storage.fields import Matrix, Vector
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray
 
@@ -24,7 +23,7 @@ _MAX_DIFFERENCES = 4096  # maximum size of an array of differences
 _Parameters = TypeVar("_Parameters", "ENNParameters", "RBFParameters")
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class ENNParameters:
     r"""Parameters of an evidential neural network.
@@ -41,10 +40,10 @@ class ENNParameters:
         Logits of the strengths of the prototypes.
     """
 
-    prototypes: Matrix
-    eta: Vector
-    beta: Matrix
-    xi: Vector
+    prototypes: fields.Matrix
+    eta: fields.Vector
+    beta: fields.Matrix
+    xi: fields.Vector
 
     @property
     def scales(self) -> FloatArray:
@@ -162,7 +161,7 @@ class ENNLoss:
         return value, [by_place, by_scale, by_member, by_strength]
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class RBFParameters:
     r"""Parameters of a network with weights of evidence.
@@ -177,9 +176,9 @@ class RBFParameters:
         Evidence of each prototype for or against each class.
     """
 
-    prototypes: Matrix
-    gamma: Vector
-    weights: Matrix
+    prototypes: fields.Matrix
+    gamma: fields.Vector
+    weights: fields.Matrix
 
     @property
     def scales(self) -> FloatArray:

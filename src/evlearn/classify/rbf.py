@@ -14,8 +14,7 @@ from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_tabl
 from evlearn.classify.prototype_networks import RBFLoss, RBFParameters
 from evlearn.classify.weights_of_evidence import masses_of_evidence, sets_of_evidence
 from evlearn.partition import CredalPartition
-from evlearn.storage.fields import Matrix
-from evlearn.storage.registry import Stored, stored
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import FloatArray, RandomSeed
 from evlearn.utils.validation import check_integer, check_real, check_shape
@@ -25,7 +24,7 @@ _PER_CLASS, _PENALTY = 5, 0.1
 _RIDGE = 1e-3  # of the initial weights
 
 
-@stored
+@fields.stored
 class EvidentialRBFClassifier(PrototypeClassifier):
     r"""Radial basis function network with weights of evidence.
 
@@ -108,8 +107,8 @@ class EvidentialRBFClassifier(PrototypeClassifier):
     array([[0., 0., 0., 0., 0., 0., 0., 1.]])
     """
 
-    _network: Stored[RBFParameters]
-    weights_: Stored[Matrix]
+    _network: fields.Stored[RBFParameters]
+    weights_: fields.Stored[fields.Matrix]
 
     _switches = MappingProxyType({"standardize": True})
 

@@ -18,15 +18,7 @@ from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.credal_partition import with_problems
 from evlearn.partition.estimators import digest_of_data, with_names_of
 from evlearn.preprocessing.description import format_number
-from evlearn.storage.fields import (
-    ExtendedNumber,
-    ExtendedVector,
-    FeatureNames,
-    PositiveCount,
-    Sentences,
-    shortened,
-)
-from evlearn.storage.registry import Stored, StoredIfSet, check_features
+from evlearn.storage import fields
 from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.convergence import warn_caller
 from evlearn.utils.reading import Numbers, read_numbers
@@ -43,27 +35,27 @@ _MAX_SCALE_RATIO = 500.0
 class EvidentialClusterer(Switchable, ClusterMixin, CallbackSupportMixin, BaseEstimator):
     """Base class: an estimator implements `predict_mass`, from which the other predictions are derived."""
 
-    n_features_in_: Stored[PositiveCount]
-    feature_names_in_: StoredIfSet[FeatureNames]
-    objective_: StoredIfSet[ExtendedNumber]
-    objective_history_: StoredIfSet[ExtendedVector]
-    n_iter_: StoredIfSet[int]
-    converged_: StoredIfSet[bool]
+    n_features_in_: fields.Stored[fields.PositiveCount]
+    feature_names_in_: fields.StoredIfSet[fields.FeatureNames]
+    objective_: fields.StoredIfSet[fields.ExtendedNumber]
+    objective_history_: fields.StoredIfSet[fields.ExtendedVector]
+    n_iter_: fields.StoredIfSet[int]
+    converged_: fields.StoredIfSet[bool]
 
     credal_partition_: CredalPartition
-    focal_sets_: Stored[FocalSets]
+    focal_sets_: fields.Stored[FocalSets]
     masses_: FloatArray
     labels_: IntArray
 
     #: Whether missing values are accepted and increase doubt.
     _takes_gaps = False
-    _gaps: StoredIfSet[Gaps | None]
+    _gaps: fields.StoredIfSet[Gaps | None]
 
     #: Whether the fit had at most as many samples as clusters, so that no sample is sure.
-    _lacks_evidence: StoredIfSet[bool] = False
+    _lacks_evidence: fields.StoredIfSet[bool] = False
 
     #: Sentences about problems of the fit, for the summaries of its results.
-    _problems: StoredIfSet[Sentences] = ()
+    _problems: fields.StoredIfSet[fields.Sentences] = ()
 
     #: Whether `predict_mass` returns the masses of the fit for training samples, so that no digest is needed.
     _predicts_its_fit = False
@@ -234,16 +226,20 @@ class EvidentialClusterer(Switchable, ClusterMixin, CallbackSupportMixin, BaseEs
         if model is not None and model.focal_sets != self.focal_sets_:
             raise ValueError("its model and focal_sets_ have different sets")
         if gaps is not None:
-            check_features(self, len(gaps.center))
+            fields.check_features(self, len(gaps.center))
 
     def _check_reach(self, metric: Any, training: Any, indices: Any) -> None:
         """Raise unless rows have a value for each training sample, or for each feature."""
         if self._metric != metric or metric is None:
-            raise ValueError(f"its metric is {shortened(self._metric)}, but its model has {shortened(metric)}")
+            raise ValueError(
+                f"its metric is {fields.shortened(self._metric)}, but its model has {fields.shortened(metric)}"
+            )
         if (metric == "precomputed") != (training is None):
-            raise ValueError(f"with metric={shortened(metric)}, its training samples are missing or not allowed")
+            raise ValueError(
+                f"with metric={fields.shortened(metric)}, its training samples are missing or not allowed"
+            )
         if training is not None:
-            check_features(self, training.shape[1])
+            fields.check_features(self, training.shape[1])
         elif indices.max(initial=0) >= self.n_features_in_:
             raise ValueError(f"it refers to a sample beyond the {self.n_features_in_} columns of a row")
 

@@ -12,7 +12,7 @@ from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.partition import CredalPartition
 from evlearn.partition.reading import as_credal
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.memory import available_memory
 from evlearn.utils.specification import Specification
 from evlearn.utils.typing import FloatArray
@@ -25,7 +25,7 @@ _PAIRS_EACH = 2
 _FREE_BYTES, _TIMES_THE_DATA = 1 << 30, 64
 
 
-@stored
+@fields.stored
 @dataclass
 class FocalFamily(Specification):
     """Specification of a family of focal sets, for the parameter `focal_sets` of clusterers.

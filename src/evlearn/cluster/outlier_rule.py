@@ -27,8 +27,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from evlearn.belief import FocalSets
-from evlearn.storage.fields import PositiveNumber, array
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.quantiles import weighted_quantile, weighted_quantiles
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
@@ -51,7 +50,7 @@ _ON_SEGMENT, _MIN_OUTSIDE_SHARE = 1e-3, 0.1
 _MIN_REACH = 1.05
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class OutlierRule:
     """Distances beyond which samples are outliers.
@@ -64,8 +63,8 @@ class OutlierRule:
         Exponent p, which determines how fast the mass on the empty set increases with the distance.
     """
 
-    reaches: Annotated[FloatArray, array(1, low=np.finfo(float).tiny, high=1e100)]
-    steepness: PositiveNumber
+    reaches: Annotated[FloatArray, fields.array(1, low=np.finfo(float).tiny, high=1e100)]
+    steepness: fields.PositiveNumber
 
     @classmethod
     def learn(

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from evlearn.belief import FocalSets
-from evlearn.storage.fields import NonnegativeExtendedNumber, array, number
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_shape
 
@@ -19,7 +18,7 @@ _MAX_COST = 10 * DEAREST  # with rounding errors
 _NUMBERS = 1 << 18
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class SetCosts:
     r"""Costs of sets of clusters: the numbers :math:`p_j` and :math:`g_j`, the empty set, and :math:`\beta`.
@@ -39,10 +38,10 @@ class SetCosts:
     """
 
     focal_sets: FocalSets
-    spread: Annotated[FloatArray, array(1, low=0, high=_MAX_COST)]
-    gain: Annotated[FloatArray, array(1, low=0, high=_MAX_COST)]
-    empty: NonnegativeExtendedNumber
-    beta: Annotated[float, number(1, above=True)]
+    spread: Annotated[FloatArray, fields.array(1, low=0, high=_MAX_COST)]
+    gain: Annotated[FloatArray, fields.array(1, low=0, high=_MAX_COST)]
+    empty: fields.NonnegativeExtendedNumber
+    beta: Annotated[float, fields.number(1, above=True)]
 
     def __post_init__(self) -> None:
         # Compiled code reads these arrays without bounds checks.

@@ -16,8 +16,7 @@ from evlearn.conformal.replication import Calibration, cross_calibrate, split_ca
 from evlearn.conformal.support import ClustererAdapter, best_clusters
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import split_pipeline, transform_through_pipeline, with_names_of
-from evlearn.storage.fields import Fraction, PositiveCount
-from evlearn.storage.registry import Stored, StoredIfSet, check_features, stored
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit, record_problems
 from evlearn.utils.typing import BoolArray, ClustererLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real, check_shape
@@ -26,7 +25,7 @@ from evlearn.utils.validation import check_choice, check_integer, check_real, ch
 _MAX_FULL_CLUSTERS = 6
 
 
-@stored
+@fields.stored
 class ConformalClusterer(EvidentialClusterer):
     """Conformal sets of clusters, around any clusterer.
 
@@ -140,12 +139,12 @@ class ConformalClusterer(EvidentialClusterer):
            [False, False,  True]])
     """
 
-    _adapter: Stored[ClustererAdapter]
-    _scores: Stored[Scores]
-    _outlier_scorer: Stored[OutlierScorer]
-    n_clusters_: Stored[PositiveCount]
-    n_calibration_: StoredIfSet[PositiveCount]
-    coverage_: StoredIfSet[Fraction | None]
+    _adapter: fields.Stored[ClustererAdapter]
+    _scores: fields.Stored[Scores]
+    _outlier_scorer: fields.Stored[OutlierScorer]
+    n_clusters_: fields.Stored[fields.PositiveCount]
+    n_calibration_: fields.StoredIfSet[fields.PositiveCount]
+    coverage_: fields.StoredIfSet[fields.Fraction | None]
 
     def __init__(
         self,
@@ -379,7 +378,7 @@ class ConformalClusterer(EvidentialClusterer):
         self._check_parameters()
         self.estimator_ = self._adapter.estimator
         adapter, scorer = self._adapter, self._outlier_scorer
-        check_features(adapter.estimator, self.n_features_in_)
+        fields.check_features(adapter.estimator, self.n_features_in_)
         check_shape("medians", scorer.medians, (self.n_clusters_ + 1,))
         if not len(self._scores.values) or not len(scorer.scores.values):
             raise ValueError("it has no scores to compare with")

@@ -6,12 +6,11 @@ import numpy as np
 
 from evlearn.cluster.neighbors.search import find_nearest, find_neighbors
 from evlearn.conformal.p_values import Scores
-from evlearn.storage.fields import Matrix, NonnegativeVector, PositiveCount
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.typing import FloatArray, IntArray
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class OutlierScorer:
     """Reference samples, the median distance to a neighbor in each cluster, and reference scores.
@@ -19,10 +18,10 @@ class OutlierScorer:
     The last median is for samples without a cluster.
     """
 
-    samples: Matrix
-    medians: NonnegativeVector
+    samples: fields.Matrix
+    medians: fields.NonnegativeVector
     scores: Scores
-    n_neighbors: PositiveCount
+    n_neighbors: fields.PositiveCount
 
     @classmethod
     def fit(

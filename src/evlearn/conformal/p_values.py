@@ -5,8 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from evlearn.storage.fields import PositiveCount, ascending
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 #: Maximum number of clusters with masses on all nested sets, and number of most plausible clusters with nested
@@ -24,13 +23,13 @@ def nonconformity(support: FloatArray) -> FloatArray:
     return np.asarray(np.where(best, -support, -np.log(np.maximum(support, np.finfo(np.float64).tiny))))
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class Scores:
     """Sorted reference scores, possibly several per sample."""
 
-    values: Annotated[FloatArray, ascending]
-    n_samples: PositiveCount
+    values: Annotated[FloatArray, fields.ascending]
+    n_samples: fields.PositiveCount
 
     @classmethod
     def of(cls, values: FloatArray, samples: IntArray) -> "Scores":

@@ -13,8 +13,7 @@ from evlearn.classify import EvidentialKNNClassifier
 from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.distinct_rows import distinct_rows
 from evlearn.classify.units import in_units, usual_values
-from evlearn.storage.fields import Matrix, ScaleVector, Vector, predictor
-from evlearn.storage.registry import NESTED, stored
+from evlearn.storage import fields
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 #: Names of the criteria, in order.
@@ -24,7 +23,7 @@ _MIN_DISTANCE = 1e-9
 _PENALTY = 0.01  # on squared weights
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class Strangeness:
     """Models of the known classes, and the strangeness of other samples.
@@ -45,14 +44,14 @@ class Strangeness:
         Logarithms of distances between whitened training samples and their neighbors.
     """
 
-    classifier: Annotated[Any, predictor, NESTED]
+    classifier: Annotated[Any, fields.predictor, fields.NESTED]
     evidence: EvidentialKNNClassifier
-    center: Vector
-    unit: ScaleVector
-    whitening: Matrix
+    center: fields.Vector
+    unit: fields.ScaleVector
+    whitening: fields.Matrix
     samples: BoxTree
     whitened: BoxTree
-    spacing: Vector
+    spacing: fields.Vector
 
     @classmethod
     def fit(cls, classifier: Any, data: FloatArray, codes: IntArray) -> "Strangeness":

@@ -10,8 +10,7 @@ from scipy.spatial.distance import cdist
 
 from evlearn.cluster.neighbors.search import find_nearest
 from evlearn.partition.estimators import memberships_of, split_pipeline, transform_through_pipeline
-from evlearn.storage.fields import PositiveCount, instance, predictor
-from evlearn.storage.registry import NESTED, stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray
 
@@ -19,7 +18,7 @@ from evlearn.utils.typing import FloatArray, IntArray
 _BLOCK_SIZE = 1 << 20
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class ClustererAdapter:
     """A fitted clusterer with a common method to predict the support of each cluster.
@@ -27,9 +26,9 @@ class ClustererAdapter:
     Rows of support sum to 1, or to less if a part of the support is for noise.
     """
 
-    estimator: Annotated[Any, predictor, NESTED]
-    training_rows: Annotated[FloatArray | None, instance(NoneType)]
-    n_neighbors: PositiveCount
+    estimator: Annotated[Any, fields.predictor, fields.NESTED]
+    training_rows: Annotated[FloatArray | None, fields.instance(NoneType)]
+    n_neighbors: fields.PositiveCount
 
     @property
     def is_soft(self) -> bool:

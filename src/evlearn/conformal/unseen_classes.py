@@ -16,8 +16,7 @@ from evlearn.classify.distinct_rows import distinct_rows
 from evlearn.cluster.base import with_seed
 from evlearn.conformal.strangeness import CRITERIA, Strangeness, exceed_distances, fit_weights, surprisal
 from evlearn.partition.estimators import predicted_partition
-from evlearn.storage.fields import LARGEST_MASS, Matrix, array, ascending
-from evlearn.storage.registry import Stored, check_features, stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
@@ -30,7 +29,7 @@ _MAX_REHEARSALS, _MIN_SAMPLES = 10, 5
 _FOREST = EvidentialForestClassifier(min_samples_split=2, effective_n_estimators=1, reach=None)
 
 
-@stored
+@fields.stored
 class UnseenClassDetector(EvidentialClassifier):
     """Classifier that detects samples of classes that are absent from the training data.
 
@@ -109,11 +108,11 @@ class UnseenClassDetector(EvidentialClassifier):
     array([False,  True])
     """
 
-    _strangeness: Stored[Strangeness]
-    _references: Stored[Matrix]
-    _weights: Stored[Annotated[FloatArray, array(1, low=0, high=LARGEST_MASS)]]
-    _scores: Stored[Annotated[FloatArray, ascending]]
-    n_rehearsals_: Stored[int]
+    _strangeness: fields.Stored[Strangeness]
+    _references: fields.Stored[fields.Matrix]
+    _weights: fields.Stored[Annotated[FloatArray, fields.array(1, low=0, high=fields.LARGEST_MASS)]]
+    _scores: fields.Stored[Annotated[FloatArray, fields.ascending]]
+    n_rehearsals_: fields.Stored[int]
 
     def __init__(
         self,
@@ -272,7 +271,7 @@ class UnseenClassDetector(EvidentialClassifier):
         self._check_parameters()
         strangeness, n_features = self._strangeness, self.n_features_in_
         for model in (strangeness.classifier, strangeness.evidence):
-            check_features(model, n_features)
+            fields.check_features(model, n_features)
         for name in ("center", "unit"):
             check_shape(name, getattr(strangeness, name), (n_features,))
         check_shape("whitening", strangeness.whitening, (n_features, n_features))

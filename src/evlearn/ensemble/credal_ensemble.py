@@ -22,8 +22,7 @@ from evlearn.ensemble.fusion import CombinationRule
 from evlearn.ensemble.recovery import Landmarks
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, predicted_partition, split_pipeline
-from evlearn.storage.fields import PositiveCount, PositiveExtendedNumber, Vector, list_of, predictor
-from evlearn.storage.registry import NESTED, Stored, StoredIfSet, check_count, check_features, stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit, publish_trace
 from evlearn.utils.progress import Steps, expect_tasks
@@ -35,7 +34,7 @@ from evlearn.utils.validation import EXTREME_RATIO, check_integer, check_real, c
 _RELATIVE_REACH = 1e6
 
 
-@stored
+@fields.stored
 class CredalEnsemble(RowwiseClusterer):
     """Combination of several clusterers: samples are sure where they agree, and torn where they do not.
 
@@ -141,8 +140,8 @@ class CredalEnsemble(RowwiseClusterer):
     10
     """
 
-    _model: "Stored[EnsembleModel]"
-    n_clusters_: StoredIfSet[PositiveCount]
+    _model: "fields.Stored[EnsembleModel]"
+    n_clusters_: fields.StoredIfSet[fields.PositiveCount]
 
     def __init__(
         self,
@@ -280,13 +279,13 @@ class CredalEnsemble(RowwiseClusterer):
         model = self._model
         landmarks = model.landmarks
         check_masses(landmarks.masses, landmarks.focal_sets)
-        check_count(self, "n_clusters_", landmarks.focal_sets.frame_size)
+        fields.check_count(self, "n_clusters_", landmarks.focal_sets.frame_size)
         if len(landmarks.partitions) != len(model.clusterers):
             raise ValueError("its landmarks must have a partition of each member")
         check_shape("center", model.center, (self.n_features_in_,))
         origin = np.zeros((1, self.n_features_in_))
         for member, partition in zip(model.clusterers, landmarks.partitions, strict=True):
-            check_features(member, self.n_features_in_)
+            fields.check_features(member, self.n_features_in_)
             if len(partition) != len(landmarks.masses):
                 raise ValueError(
                     f"a partition of the landmarks has {len(partition)} samples, "
@@ -297,7 +296,7 @@ class CredalEnsemble(RowwiseClusterer):
         self.clusterers_ = list(model.clusterers)
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class EnsembleModel:
     """Fitted clusterers and landmarks, which determine the masses of rows.
@@ -314,10 +313,10 @@ class EnsembleModel:
         Distance from the center, in any feature, beyond which a row is an outlier.
     """
 
-    clusterers: Annotated[Sequence[Any], list_of(predictor, min_length=1), NESTED]
+    clusterers: Annotated[Sequence[Any], fields.list_of(fields.predictor, min_length=1), fields.NESTED]
     landmarks: Landmarks
-    center: Vector
-    reach: PositiveExtendedNumber
+    center: fields.Vector
+    reach: fields.PositiveExtendedNumber
 
     @property
     def focal_sets(self) -> FocalSets:

@@ -24,8 +24,7 @@ from evlearn.ensemble.fusion import PAIR_FRAME, RULES, combine_statements
 from evlearn.ensemble.products import Products, stack_masses
 from evlearn.partition import CredalPartition
 from evlearn.partition.relational import PairMasses, masses_of_block, pair_forms
-from evlearn.storage.fields import Masses, instance, list_of, text
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import BLOCK_ROWS, row_blocks
 from evlearn.utils.convergence import Report, Trace
 from evlearn.utils.typing import FloatArray
@@ -88,7 +87,7 @@ def recover_masses(
     )
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True, kw_only=True)
 class Landmarks:
     """Samples with known masses, which determine the masses of other samples, each separately.
@@ -105,10 +104,12 @@ class Landmarks:
         Rule of combination for statements.
     """
 
-    partitions: Annotated[Sequence[CredalPartition], list_of(instance(CredalPartition), min_length=1)]
-    masses: Masses
+    partitions: Annotated[
+        Sequence[CredalPartition], fields.list_of(fields.instance(CredalPartition), min_length=1)
+    ]
+    masses: fields.Masses
     focal_sets: FocalSets
-    rule: Annotated[str, text(*RULES)]
+    rule: Annotated[str, fields.text(*RULES)]
 
     def masses_of(self, partitions: Sequence[CredalPartition]) -> FloatArray:
         """Return the masses of samples from their partitions by each member."""

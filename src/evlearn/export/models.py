@@ -2,7 +2,7 @@
 
 A file contains the name of the class, its parameters, and its fitted attributes except the masses and labels of
 the training set, which `CredalPartition.save` writes. Each class declares its stored attributes
-(`evlearn.storage.registry`), and `evlearn.storage.codec` converts their values. Reading ignores parameters of the
+(`evlearn.storage.fields`), and `evlearn.storage.codec` converts their values. Reading ignores parameters of the
 run, such as paths and numbers of workers. Large arrays are in a separate archive in the same folder.
 """
 
@@ -25,8 +25,17 @@ import evlearn
 from evlearn.export.sklearn_steps import n_features_out
 from evlearn.storage.archives import read_archive, write_archive
 from evlearn.storage.codec import STORED_TYPES, Decoder, Encoder, describe_errors, read_json
-from evlearn.storage.fields import LARGEST_CLAIM, check_keys, flag, shortened, text
-from evlearn.storage.registry import EstimatorSchema, Schema, schema_of, stored_estimators
+from evlearn.storage.fields import (
+    LARGEST_CLAIM,
+    EstimatorSchema,
+    Schema,
+    check_keys,
+    flag,
+    schema_of,
+    shortened,
+    stored_estimators,
+    text,
+)
 from evlearn.utils.files import atomic_write
 from evlearn.utils.places import RemotePath, to_path
 from evlearn.utils.typing import EstimatorLike

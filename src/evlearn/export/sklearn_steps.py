@@ -29,18 +29,21 @@ from sklearn.preprocessing import (
 from evlearn.storage.fields import (
     LARGEST_CLAIM,
     Check,
+    EstimatorSchema,
+    Field,
     any_of,
     array,
+    check_features,
     flag,
     instance,
     list_of,
     number,
     optional,
+    register_estimator,
     shortened,
     text,
     whole,
 )
-from evlearn.storage.registry import EstimatorSchema, Field, check_features, register_estimator
 from evlearn.utils.validation import check_shape
 
 _SEED = optional(whole())

@@ -15,15 +15,14 @@ from evlearn.metric_learning.directions import (
 )
 from evlearn.metric_learning.features import LinearOrKernelFeatures
 from evlearn.metric_learning.supervision import labeled_classes
-from evlearn.storage.fields import Vector
-from evlearn.storage.registry import StoredIfSet, stored
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray, IntArray, Metric
 from evlearn.utils.validation import check_real
 
 
-@stored
+@fields.stored
 class FDA(LinearOrKernelFeatures):
     r"""Fisher discriminant analysis: features in which labeled classes are compact and far apart.
 
@@ -99,7 +98,7 @@ class FDA(LinearOrKernelFeatures):
     True
     """
 
-    intercept_: StoredIfSet[Vector]
+    intercept_: fields.StoredIfSet[fields.Vector]
 
     def __init__(
         self,

@@ -8,21 +8,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted
 
-from evlearn.storage.fields import (
-    ExtendedNumber,
-    ExtendedVector,
-    FeatureNames,
-    Indices,
-    Matrix,
-    PositiveCount,
-    any_of,
-    array,
-    check_keys,
-    number,
-    optional,
-    text,
-)
-from evlearn.storage.registry import Stored, StoredIfSet, check_features
+from evlearn.storage import fields
 from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, IntArray
@@ -36,21 +22,21 @@ KERNEL_PARAMS = {"degree": 3.0, "coef0": 1.0}
 KERNEL_ATTRIBUTES = ("dual_coef_", "support_", "intercept_", "_support_rows", "_intercept")
 _TRANSLATION_INVARIANT = ("rbf", "laplacian")
 
-_POSITIVE = number(0, above=True)
+_POSITIVE = fields.number(0, above=True)
 
 
 class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
     """Base class: features are products of the original features with `components_`."""
 
-    n_features_in_: Stored[PositiveCount]
-    feature_names_in_: StoredIfSet[FeatureNames]
-    objective_: StoredIfSet[ExtendedNumber]
-    objective_history_: StoredIfSet[ExtendedVector]
-    n_iter_: StoredIfSet[int]
-    converged_: StoredIfSet[bool]
-    ratios_: StoredIfSet[ExtendedVector]
+    n_features_in_: fields.Stored[fields.PositiveCount]
+    feature_names_in_: fields.StoredIfSet[fields.FeatureNames]
+    objective_: fields.StoredIfSet[fields.ExtendedNumber]
+    objective_history_: fields.StoredIfSet[fields.ExtendedVector]
+    n_iter_: fields.StoredIfSet[int]
+    converged_: fields.StoredIfSet[bool]
+    ratios_: fields.StoredIfSet[fields.ExtendedVector]
 
-    components_: StoredIfSet[Matrix]
+    components_: fields.StoredIfSet[fields.Matrix]
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Compute the features of samples.
@@ -92,21 +78,21 @@ class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
     def _after_loading(self) -> None:
         """Raise unless the attributes from a file are consistent."""
         n_components, n_features = self.components_.shape
-        check_features(self, n_features)
+        fields.check_features(self, n_features)
         check_shape("ratios_", self.__dict__.get("ratios_"), (n_components,))
 
 
 class LinearOrKernelFeatures(LinearFeatures):
     """Base class: linear features if `kernel` is None, else products of kernel values with `dual_coef_`."""
 
-    _support_rows: StoredIfSet[Matrix]
-    _intercept: StoredIfSet[Annotated[Any, any_of(number(), array(1))]]
+    _support_rows: fields.StoredIfSet[fields.Matrix]
+    _intercept: fields.StoredIfSet[Annotated[Any, fields.any_of(fields.number(), fields.array(1))]]
 
     kernel: Any
     gamma: float | None
     kernel_params: dict[str, float] | None
-    dual_coef_: StoredIfSet[Matrix]
-    support_: StoredIfSet[Indices]
+    dual_coef_: fields.StoredIfSet[fields.Matrix]
+    support_: fields.StoredIfSet[fields.Indices]
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Compute the features of samples.
@@ -251,12 +237,12 @@ class LinearOrKernelFeatures(LinearFeatures):
             raise ValueError(f"it refers to a sample beyond the {self.n_features_in_} columns of a row")
 
     def _check_stored_kernel(self) -> None:
-        optional(text(*KERNELS))("kernel", self.kernel)
-        optional(_POSITIVE)("gamma", self.gamma)
+        fields.optional(fields.text(*KERNELS))("kernel", self.kernel)
+        fields.optional(_POSITIVE)("gamma", self.gamma)
         if self.kernel_params is not None:
-            check_keys("kernel_params", self.kernel_params, (), KERNEL_PARAMS)
+            fields.check_keys("kernel_params", self.kernel_params, (), KERNEL_PARAMS)
             _POSITIVE("degree", self.kernel_params.get("degree", KERNEL_PARAMS["degree"]))
-            number()("coef0", self.kernel_params.get("coef0", KERNEL_PARAMS["coef0"]))
+            fields.number()("coef0", self.kernel_params.get("coef0", KERNEL_PARAMS["coef0"]))
         for name in ("n_components", "reg", "tol"):
             if isinstance(value := getattr(self, name, None), str):
-                text("auto")(name, value)
+                fields.text("auto")(name, value)

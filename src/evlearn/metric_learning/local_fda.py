@@ -11,15 +11,14 @@ from sklearn.neighbors import NearestNeighbors
 from evlearn.metric_learning.directions import linear_features, number_of_features
 from evlearn.metric_learning.features import LinearFeatures
 from evlearn.metric_learning.supervision import labeled_classes
-from evlearn.storage.fields import Matrix
-from evlearn.storage.registry import Stored, stored
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_integer, check_real
 
 
-@stored
+@fields.stored
 class LocalFDA(LinearFeatures):
     r"""Local Fisher discriminant analysis, for classes that consist of several groups.
 
@@ -65,7 +64,7 @@ class LocalFDA(LinearFeatures):
     (6, 1)
     """
 
-    components_: Stored[Matrix]
+    components_: fields.Stored[fields.Matrix]
 
     def __init__(self, n_components: int | None = None, *, n_neighbors: int = 7, reg: float = 1e-6) -> None:
         self.n_components = n_components

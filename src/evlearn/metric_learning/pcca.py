@@ -12,7 +12,7 @@ from evlearn.metric_learning.directions import kernel_coordinates
 from evlearn.metric_learning.features import LinearOrKernelFeatures
 from evlearn.metric_learning.pair_loss import best_descent, constrained_samples
 from evlearn.metric_learning.supervision import training_pairs
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit, publish_trace
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Steps
@@ -20,7 +20,7 @@ from evlearn.utils.typing import Metric, RandomSeed
 from evlearn.utils.validation import check_integer, check_real
 
 
-@stored
+@fields.stored
 class PCCA(LinearOrKernelFeatures):
     r"""Pairwise constrained component analysis: features learned from must-links and cannot-links.
 

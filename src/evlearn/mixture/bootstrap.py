@@ -15,7 +15,7 @@ from evlearn.mixture.em import NOWHERE, Fitted, Mixture, posterior, run_em, runs
 from evlearn.mixture.parsimonious_gaussian_mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.search import bic, simplest
 from evlearn.mixture.units import Units
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace, warn_caller
 from evlearn.utils.parallel import one_blas_thread, run_jobs
@@ -41,7 +41,7 @@ class Replicates(Protocol):
         """Return the probabilities of the components under each mixture."""
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class GaussianReplicates:
     """Gaussian mixtures fitted to resamples.

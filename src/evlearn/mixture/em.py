@@ -11,8 +11,7 @@ from scipy.special import rel_entr
 
 from evlearn.kernels.gaussian import expectations, moments
 from evlearn.mixture.covariance_models import BALLS, MODELS, raise_to_floor
-from evlearn.storage.fields import Masses, array
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
@@ -29,7 +28,7 @@ _FARTHEST = 1e299
 NOWHERE = -(EXTREME_RATIO**2) / 2
 
 
-@stored
+@fields.stored
 class Mixture(NamedTuple):
     """A Gaussian mixture, or several of them in leading axes.
 
@@ -43,9 +42,9 @@ class Mixture(NamedTuple):
         Covariance matrices of the components.
     """
 
-    weights: Masses
-    means: Annotated[FloatArray, array(3)]
-    covariances: Annotated[FloatArray, array(4)]
+    weights: fields.Masses
+    means: Annotated[FloatArray, fields.array(3)]
+    covariances: Annotated[FloatArray, fields.array(4)]
 
 
 class Fitted(NamedTuple):

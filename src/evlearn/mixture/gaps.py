@@ -15,8 +15,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import KNNImputer
 
-from evlearn.storage.fields import LARGEST_MASS, PositiveVector, Vector, array, covariance
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_shape
@@ -58,7 +57,7 @@ class Filled(NamedTuple):
     weights: FloatArray
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class Gaps:
     """A Gaussian mixture that models missing values, in its own units.
@@ -77,12 +76,12 @@ class Gaps:
         Draws from a component relative to its mean.
     """
 
-    center: Vector
-    scale: PositiveVector
-    shares: Annotated[FloatArray, array(1, low=np.finfo(float).tiny, high=LARGEST_MASS)]
-    means: Annotated[FloatArray, array(2, low=-1e6, high=1e6)]
-    covariance: Annotated[FloatArray, covariance]
-    noise: Annotated[FloatArray, array(2, low=-1e9, high=1e9)]
+    center: fields.Vector
+    scale: fields.PositiveVector
+    shares: Annotated[FloatArray, fields.array(1, low=np.finfo(float).tiny, high=fields.LARGEST_MASS)]
+    means: Annotated[FloatArray, fields.array(2, low=-1e6, high=1e6)]
+    covariance: Annotated[FloatArray, fields.covariance]
+    noise: Annotated[FloatArray, fields.array(2, low=-1e9, high=1e9)]
 
     def __post_init__(self) -> None:
         n_components, n_features = self.means.shape

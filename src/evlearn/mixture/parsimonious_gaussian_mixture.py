@@ -16,20 +16,7 @@ from evlearn.mixture.gaps import Gaps
 from evlearn.mixture.search import Candidate, Settings, bic, least_variances, search
 from evlearn.mixture.starts import first_partitions
 from evlearn.mixture.units import Units
-from evlearn.storage.fields import (
-    LARGEST_MASS,
-    ExtendedNumber,
-    ExtendedVector,
-    FeatureNames,
-    Matrix,
-    NonnegativeVector,
-    PositiveCount,
-    array,
-    list_of,
-    text,
-    whole,
-)
-from evlearn.storage.registry import Stored, StoredIfSet, check_count, check_features, stored
+from evlearn.storage import fields
 from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.convergence import Trace, atomic_fit, warn_if_unfinished, warn_of_collapse
 from evlearn.utils.progress import report_message
@@ -45,7 +32,7 @@ from evlearn.utils.validation import (
 )
 
 
-@stored
+@fields.stored
 class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstimator):
     r"""Gaussian mixture with 14 covariance models, selected by the Bayesian information criterion.
 
@@ -156,24 +143,24 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
     array([[1., 0., 0.]])
     """
 
-    n_features_in_: Stored[PositiveCount]
-    feature_names_in_: StoredIfSet[FeatureNames]
-    weights_: Stored[Annotated[FloatArray, array(1, low=0, high=LARGEST_MASS)]]
-    means_: Stored[Matrix]
-    covariances_: Stored[Annotated[FloatArray, array(3)]]
-    model_: StoredIfSet[Annotated[str, text(*MULTIVARIATE, *ONE_DIMENSIONAL)]]
-    n_components_: StoredIfSet[PositiveCount]
-    variance_floor_: StoredIfSet[NonnegativeVector]
-    n_parameters_: StoredIfSet[PositiveCount]
-    bic_: StoredIfSet[ExtendedNumber]
-    bic_table_: StoredIfSet[Annotated[FloatArray, array(2, finite=False)]]
-    covariance_models_: StoredIfSet[Annotated[list[str], list_of(text(), min_length=1)]]
-    component_numbers_: StoredIfSet[Annotated[list[int], list_of(whole(1), min_length=1)]]
-    lower_bound_: StoredIfSet[ExtendedNumber]
-    log_likelihood_history_: StoredIfSet[ExtendedVector]
-    n_iter_: StoredIfSet[int]
-    converged_: StoredIfSet[bool]
-    _interrupted: StoredIfSet[bool]
+    n_features_in_: fields.Stored[fields.PositiveCount]
+    feature_names_in_: fields.StoredIfSet[fields.FeatureNames]
+    weights_: fields.Stored[Annotated[FloatArray, fields.array(1, low=0, high=fields.LARGEST_MASS)]]
+    means_: fields.Stored[fields.Matrix]
+    covariances_: fields.Stored[Annotated[FloatArray, fields.array(3)]]
+    model_: fields.StoredIfSet[Annotated[str, fields.text(*MULTIVARIATE, *ONE_DIMENSIONAL)]]
+    n_components_: fields.StoredIfSet[fields.PositiveCount]
+    variance_floor_: fields.StoredIfSet[fields.NonnegativeVector]
+    n_parameters_: fields.StoredIfSet[fields.PositiveCount]
+    bic_: fields.StoredIfSet[fields.ExtendedNumber]
+    bic_table_: fields.StoredIfSet[Annotated[FloatArray, fields.array(2, finite=False)]]
+    covariance_models_: fields.StoredIfSet[Annotated[list[str], fields.list_of(fields.text(), min_length=1)]]
+    component_numbers_: fields.StoredIfSet[Annotated[list[int], fields.list_of(fields.whole(1), min_length=1)]]
+    lower_bound_: fields.StoredIfSet[fields.ExtendedNumber]
+    log_likelihood_history_: fields.StoredIfSet[fields.ExtendedVector]
+    n_iter_: fields.StoredIfSet[int]
+    converged_: fields.StoredIfSet[bool]
+    _interrupted: fields.StoredIfSet[bool]
 
     def __init__(
         self,
@@ -488,11 +475,11 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
     def _after_loading(self) -> None:
         """Raise unless the attributes from a file are consistent."""
         n_components, n_features = self.means_.shape
-        check_features(self, n_features)
+        fields.check_features(self, n_features)
         check_shape("weights_", self.weights_, (n_components,))
         check_shape("covariances_", self.covariances_, (n_components, n_features, n_features))
         check_shape("variance_floor_", self.__dict__.get("variance_floor_"), (n_features,))
-        check_count(self, "n_components_", n_components)
+        fields.check_count(self, "n_components_", n_components)
         self.predict_proba(self.means_)  # raises if a covariance matrix is singular
 
 

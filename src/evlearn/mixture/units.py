@@ -5,12 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from evlearn.mixture.em import Mixture
-from evlearn.storage.fields import PositiveNumber, Vector
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.typing import FloatArray
 
 
-@stored
+@fields.stored
 class Units(NamedTuple):
     """Origin and scale of coordinates.
 
@@ -22,8 +21,8 @@ class Units(NamedTuple):
         Divisor, a power of 2, so that division is exact.
     """
 
-    center: Vector
-    scale: PositiveNumber
+    center: fields.Vector
+    scale: fields.PositiveNumber
 
     @classmethod
     def of(cls, data: FloatArray) -> "Units":

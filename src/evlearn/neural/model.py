@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from evlearn.belief import FocalSets
 from evlearn.neural.network import EvidentialNetwork
 from evlearn.neural.reading import Reader
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray
 
@@ -19,7 +19,7 @@ from evlearn.utils.typing import FloatArray
 _BLOCK_ROWS = 8192
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class NeuralModel:
     """Trained network with its reader.

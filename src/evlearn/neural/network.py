@@ -18,8 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad, softplus
 
-from evlearn.storage.fields import array, list_of
-from evlearn.storage.registry import stored_as
+from evlearn.storage import fields
 from evlearn.utils.validation import check_shape
 
 LINKS = ("r", "paper")
@@ -40,7 +39,9 @@ class OutlierLink(nn.Module):
         return masses * (1 - empty) + pad(empty, (0, masses.shape[1] - 1))
 
 
-@stored_as(weights=list_of(array(2), min_length=1), biases=list_of(array(1), min_length=1))
+@fields.stored_as(
+    weights=fields.list_of(fields.array(2), min_length=1), biases=fields.list_of(fields.array(1), min_length=1)
+)
 class EvidentialNetwork(nn.Module):
     """Network whose outputs are masses."""
 

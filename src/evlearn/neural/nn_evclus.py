@@ -49,9 +49,8 @@ from evlearn.neural.solver import SOLVERS, Solver
 from evlearn.neural.starts import draw_examples, imitate_masses, make_example_masses, refine_masses
 from evlearn.neural.training import Batches, Best, torch_seed, total_loss, train_in_batches, train_on_all_pairs
 from evlearn.neural.training_samples import ArraySamples, RowSamples, TrainingSamples
+from evlearn.storage import fields
 from evlearn.storage.checkpoints import Checkpoint, identity_of
-from evlearn.storage.fields import NonnegativeNumber, PositiveNumber
-from evlearn.storage.registry import Stored, StoredIfSet, check_features, stored
 from evlearn.utils.convergence import Report, Trace, atomic_fit, publish_trace
 from evlearn.utils.parallel import SharedLimit
 from evlearn.utils.progress import Steps, expect_tasks
@@ -76,7 +75,7 @@ InitialWeights: TypeAlias = Literal["evclus", "random", "given"]
 Guides: TypeAlias = Literal["auto", "peaks", "evclus"] | None
 
 
-@stored
+@fields.stored
 class NNEVCLUS(RowwiseClusterer):
     r"""Evidential clustering with a neural network: the more similar 2 samples, the less their masses conflict.
 
@@ -207,9 +206,9 @@ class NNEVCLUS(RowwiseClusterer):
     (2,)
     """
 
-    _model: Stored[NeuralModel]
-    d0_: StoredIfSet[PositiveNumber]
-    d1_: StoredIfSet[NonnegativeNumber]
+    _model: fields.Stored[NeuralModel]
+    d0_: fields.StoredIfSet[fields.PositiveNumber]
+    d1_: fields.StoredIfSet[fields.NonnegativeNumber]
 
     _fewer_sets = "neighbor_pairs"
     # "outlier_link" is "r" or "paper": masses of the empty set as in the R package, which vanish fast inside the
@@ -727,7 +726,7 @@ class NNEVCLUS(RowwiseClusterer):
         super()._after_loading()
         model = self._model
         reader = model.reader
-        check_features(self, len(reader.mean))
+        fields.check_features(self, len(reader.mean))
         n_inputs = len(reader.mean) if reader.components is None else len(reader.components)
         check_shape("components", reader.components, (n_inputs, len(reader.mean)))
         check_shape("scale", reader.scale, (n_inputs,))

@@ -12,17 +12,7 @@ from sklearn.utils.random import sample_without_replacement
 from evlearn.blocks import RowDataset
 from evlearn.blocks.moments import Moments, MomentsFrom
 from evlearn.cluster.base import with_seed
-from evlearn.storage.fields import (
-    Matrix,
-    PositiveExtendedNumber,
-    ScaleVector,
-    Vector,
-    any_of,
-    array,
-    instance,
-    number,
-)
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import EXTREME_RATIO, check_choice
 
@@ -36,7 +26,7 @@ _MAX_DEVIATIONS = 1e6
 _MIN_RELATIVE_STRENGTH = 1e-10
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class Reader:
     """Transform of rows to inputs of a network.
@@ -57,12 +47,12 @@ class Reader:
         Rows with an input farther from the middle are outliers for the network.
     """
 
-    mean: Vector
-    components: Matrix | None
-    scale: ScaleVector
-    outlier_model: Annotated[Any, instance(NoneType)] = None
-    middle: Annotated[Any, any_of(number(), array(1))] = 0.0
-    reach: PositiveExtendedNumber = float("inf")
+    mean: fields.Vector
+    components: fields.Matrix | None
+    scale: fields.ScaleVector
+    outlier_model: Annotated[Any, fields.instance(NoneType)] = None
+    middle: Annotated[Any, fields.any_of(fields.number(), fields.array(1))] = 0.0
+    reach: fields.PositiveExtendedNumber = float("inf")
 
     def inputs(self, rows: FloatArray) -> FloatArray:
         """Return the inputs of the network."""

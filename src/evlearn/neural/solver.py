@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.specification import Specification
 from evlearn.utils.validation import check_choice, check_integer, check_real
 
 SOLVERS = ("auto", "lbfgs", "adam", "rmsprop")
 
 
-@stored
+@fields.stored
 @dataclass
 class Solver(Specification):
     """Optimizer of `NNEVCLUS`, with its options.

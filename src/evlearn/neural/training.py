@@ -18,8 +18,8 @@ from evlearn.neural.losses import Losses
 from evlearn.neural.network import EvidentialNetwork
 from evlearn.neural.side_information import SideInformation
 from evlearn.neural.training_samples import TrainingSamples
+from evlearn.storage import fields
 from evlearn.storage.checkpoints import Checkpoint
-from evlearn.storage.fields import array, check_keys
 from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.typing import IntArray
 from evlearn.utils.validation import check_shape
@@ -438,11 +438,11 @@ class BatchTraining:
         shapes = {name: values.shape for name, values in self.to_arrays().items()}
         counts = arrays.get("counts", np.empty(0))
         shapes["history"] = (int(counts[2]) + 1 if counts.shape == (4,) else 1,)
-        check_keys("the state", arrays, shapes)
+        fields.check_keys("the state", arrays, shapes)
         for name, shape in shapes.items():
             may_be_infinite = name in ("objective", "history")  # for weights that diverged
             minimum = 0.0 if name.startswith(("counts", "rate", "squares", "step")) else -np.inf
-            array(len(shape), "iu" if name == "counts" else "fiu", low=minimum, finite=not may_be_infinite)(
+            fields.array(len(shape), "iu" if name == "counts" else "fiu", low=minimum, finite=not may_be_infinite)(
                 name, arrays[name]
             )
             check_shape(name, arrays[name], shape)

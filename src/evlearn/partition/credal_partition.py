@@ -20,9 +20,7 @@ from evlearn.partition import conversions
 from evlearn.partition.relational import PairMasses, check_pairs, masses_of_block, masses_of_pairs
 from evlearn.partition.summary import PartitionSummary, format_count, summarize
 from evlearn.partition.verdict import OUTLIER_MASS, SURE_LEVEL, Verdict, doubts, judge, level_of_share
-from evlearn.storage import partitions
-from evlearn.storage.fields import LARGEST_MASS, array, instance
-from evlearn.storage.registry import stored_as
+from evlearn.storage import fields, partitions
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
@@ -34,7 +32,7 @@ _INHERITED = ("_noun", "_problems", "_is_subset")
 _Result = TypeVar("_Result")
 
 
-@stored_as(masses=array(2, low=0, high=LARGEST_MASS), focal_sets=instance(FocalSets))
+@fields.stored_as(masses=fields.array(2, low=0, high=fields.LARGEST_MASS), focal_sets=fields.instance(FocalSets))
 class CredalPartition:
     """Credal partition: one mass function per sample, on sets of clusters.
 

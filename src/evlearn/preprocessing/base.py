@@ -10,8 +10,7 @@ from evlearn.preprocessing.columns import learn_column
 from evlearn.preprocessing.description import describe_columns, describe_reason
 from evlearn.preprocessing.reading import RawColumn, looks_like_number, read_columns, split_columns
 from evlearn.preprocessing.stored_facts import facts_of_column
-from evlearn.storage.fields import FeatureNames, PositiveCount, list_of
-from evlearn.storage.registry import Stored, StoredIfSet
+from evlearn.storage import fields
 from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.convergence import warn_caller
 from evlearn.utils.validation import check_real
@@ -23,9 +22,9 @@ class BaseTableTransformer(TransformerMixin, CallbackSupportMixin, BaseEstimator
     categorical: Sequence[str] | None
     drop: Sequence[str] | None
     weights: Mapping[str, float] | None
-    columns_: Stored[Annotated[list[dict[str, Any]], list_of(facts_of_column, min_length=1)]]
-    n_features_in_: Stored[PositiveCount]
-    feature_names_in_: StoredIfSet[FeatureNames]
+    columns_: fields.Stored[Annotated[list[dict[str, Any]], fields.list_of(facts_of_column, min_length=1)]]
+    n_features_in_: fields.Stored[fields.PositiveCount]
+    feature_names_in_: fields.StoredIfSet[fields.FeatureNames]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "columns_" in self.__dict__

@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from evlearn.preprocessing.base import BaseTableTransformer
 from evlearn.preprocessing.columns import codes_of, numbers_of
 from evlearn.preprocessing.reading import RawColumn
-from evlearn.storage.fields import NonnegativeExtendedNumber, array
-from evlearn.storage.registry import Stored, stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import FloatArray, TableLike
@@ -76,7 +75,7 @@ def gower_distances(
     return transformer.transform(X) if Y is not None else transformer._among_themselves()
 
 
-@stored
+@fields.stored
 class GowerDistances(ClassNamePrefixFeaturesOutMixin, BaseTableTransformer):
     """Gower's dissimilarities to the training samples, for estimators with ``metric="precomputed"``.
 
@@ -133,8 +132,8 @@ class GowerDistances(ClassNamePrefixFeaturesOutMixin, BaseTableTransformer):
     array([ True,  True])
     """
 
-    rows_: Stored[Annotated[FloatArray, array(2, finite=False)]]
-    mean_: Stored[NonnegativeExtendedNumber]
+    rows_: fields.Stored[Annotated[FloatArray, fields.array(2, finite=False)]]
+    mean_: fields.Stored[fields.NonnegativeExtendedNumber]
 
     def __init__(
         self,

@@ -2,70 +2,74 @@
 
 from typing import Any
 
-from evlearn.storage.fields import Check, check_keys, flag, list_of, number, optional, shortened, text, whole
+from evlearn.storage import fields
 from evlearn.utils.cells import CURRENCIES
 
-_POSITIVE = number(0, above=True)
-_NUMBERS: dict[str, Check] = {
-    "transform": text("none", "log"),
+_POSITIVE = fields.number(0, above=True)
+_NUMBERS: dict[str, fields.Check] = {
+    "transform": fields.text("none", "log"),
     "unit": _POSITIVE,
-    "low": number(),
-    "high": number(),
-    "center": number(),
+    "low": fields.number(),
+    "high": fields.number(),
+    "center": fields.number(),
     "scale": _POSITIVE,
-    "decimal": text(".", ","),
-    "currency": optional(text(*CURRENCIES)),
+    "decimal": fields.text(".", ","),
+    "currency": fields.optional(fields.text(*CURRENCIES)),
 }
-_CATEGORIES: dict[str, Check] = {
-    "categories": list_of(text(), min_length=2),
-    "frequencies": list_of(number(0, 1)),
-    "pooled": flag,
-    "exact": flag,
-    "merged": list_of(text()),
+_CATEGORIES: dict[str, fields.Check] = {
+    "categories": fields.list_of(fields.text(), min_length=2),
+    "frequencies": fields.list_of(fields.number(0, 1)),
+    "pooled": fields.flag,
+    "exact": fields.flag,
+    "merged": fields.list_of(fields.text()),
 }
 _SOURCES = ("number", "duration", "date", "yes/no", "text")
 _DATES = ("date", "day/month/year", "month/day/year")
-_KINDS: dict[str, dict[str, Check]] = {
-    "number": _NUMBERS | {"source": text("number", "amount", "percentage", "duration")},
-    "date": _NUMBERS | {"source": text(*_DATES)},
-    "yes/no": _CATEGORIES | {"size": _POSITIVE, "source": text("yes/no")},
-    "category": _CATEGORIES | {"size": _POSITIVE, "source": text(*_SOURCES)},
-    "ordered": _CATEGORIES | {"center": number(), "scale": _POSITIVE, "source": text(*_SOURCES)},
-    "left out": {"reason": text()},
+_KINDS: dict[str, dict[str, fields.Check]] = {
+    "number": _NUMBERS | {"source": fields.text("number", "amount", "percentage", "duration")},
+    "date": _NUMBERS | {"source": fields.text(*_DATES)},
+    "yes/no": _CATEGORIES | {"size": _POSITIVE, "source": fields.text("yes/no")},
+    "category": _CATEGORIES | {"size": _POSITIVE, "source": fields.text(*_SOURCES)},
+    "ordered": _CATEGORIES | {"center": fields.number(), "scale": _POSITIVE, "source": fields.text(*_SOURCES)},
+    "left out": {"reason": fields.text()},
 }
-_COMMON: dict[str, Check] = {
-    "column": text(),
-    "kind": text(*_KINDS),
-    "missing": number(0, 1),
+_COMMON: dict[str, fields.Check] = {
+    "column": fields.text(),
+    "kind": fields.text(*_KINDS),
+    "missing": fields.number(0, 1),
     "weight": _POSITIVE,
-    "features": list_of(text()),
+    "features": fields.list_of(fields.text()),
 }
 
 
 def _suspicion(location: str, value: Any) -> None:
     """Raise unless a value describes suspicious cells of a column."""
-    check_keys(location, value, ("what", "count", "examples"))
-    text("above", "below", "negative", "spelling", "day or month")(f"{location}.what", value["what"])
-    whole(0)(f"{location}.count", value["count"])
+    fields.check_keys(location, value, ("what", "count", "examples"))
+    fields.text("above", "below", "negative", "spelling", "day or month")(f"{location}.what", value["what"])
+    fields.whole(0)(f"{location}.count", value["count"])
     is_spelling = value["what"] == "spelling"
-    list_of(text() if is_spelling else number())(f"{location}.examples", value["examples"])
+    fields.list_of(fields.text() if is_spelling else fields.number())(f"{location}.examples", value["examples"])
     if is_spelling and len(value["examples"]) != 2:
-        raise ValueError(f"{location}.examples must be 2 names, got {shortened(value['examples'])}")
+        raise ValueError(f"{location}.examples must be 2 names, got {fields.shortened(value['examples'])}")
 
 
 def facts_of_column(location: str, value: Any) -> None:
     """Check that a value contains all facts about a column."""
-    text(*_KINDS)(f"{location}.kind", value.get("kind") if isinstance(value, dict) else None)
+    fields.text(*_KINDS)(f"{location}.kind", value.get("kind") if isinstance(value, dict) else None)
     checks = _COMMON | _KINDS[value["kind"]]
     if value["kind"] != "left out":
-        checks |= {"suspicions": list_of(_suspicion)}
-    check_keys(location, value, checks)
+        checks |= {"suspicions": fields.list_of(_suspicion)}
+    fields.check_keys(location, value, checks)
     for name, check in checks.items():
         check(f"{location}.{name}", value[name])
     if value["kind"] == "yes/no" and value["categories"] != ["False", "True"]:
-        raise ValueError(f"{location}.categories must be ['False', 'True'], got {shortened(value['categories'])}")
+        raise ValueError(
+            f"{location}.categories must be ['False', 'True'], got {fields.shortened(value['categories'])}"
+        )
     if "currency" in value and (value["currency"] is None) != (value["source"] != "amount"):
-        raise ValueError(f"{location}.currency must be set for amounts only, got {shortened(value['currency'])}")
+        raise ValueError(
+            f"{location}.currency must be set for amounts only, got {fields.shortened(value['currency'])}"
+        )
     n_features = {"left out": 0, "yes/no": 2, "category": 2}.get(value["kind"], 1)
     if n_features == 2:
         n_features = 1 if len(value["categories"]) == 2 else len(value["categories"])

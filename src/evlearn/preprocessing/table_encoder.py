@@ -11,14 +11,13 @@ from evlearn.preprocessing.base import BaseTableTransformer
 from evlearn.preprocessing.columns import decode_column, encode_column
 from evlearn.preprocessing.description import describe_columns
 from evlearn.preprocessing.reading import days_to_dates
-from evlearn.storage.fields import FeatureNames, list_of, optional, text
-from evlearn.storage.registry import Stored, stored
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import FloatArray, TableLike
 from evlearn.utils.validation import check_choice, check_integer
 
 
-@stored
+@fields.stored
 class TableEncoder(BaseTableTransformer):
     """Encode raw tables as features: numbers, categories, booleans and dates, with missing values, in any units.
 
@@ -97,8 +96,8 @@ class TableEncoder(BaseTableTransformer):
     x1: 2 categories, Paris (67 %) and Rome (33 %); 25 % missing.
     """
 
-    feature_columns_: Stored[FeatureNames]
-    feature_categories_: Stored[Annotated[list[str | None], list_of(optional(text()))]]
+    feature_columns_: fields.Stored[fields.FeatureNames]
+    feature_categories_: fields.Stored[Annotated[list[str | None], fields.list_of(fields.optional(fields.text()))]]
 
     def __init__(
         self,

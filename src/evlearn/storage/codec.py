@@ -2,7 +2,7 @@
 
 In JSON, values without a JSON type are objects with a single key: ``{"array": ...}``, ``{"objects": ...}``,
 ``{"tuple": ...}``, ``{"float": "inf"}``, ``{"focal sets": ...}``, ``{"fields": ...}``, ``{"estimator": ...}`` for
-a nested estimator, and ``{"ClassName": fields}`` for stored classes (`evlearn.storage.registry`). Reading creates
+a nested estimator, and ``{"ClassName": fields}`` for stored classes (`evlearn.storage.fields`). Reading creates
 no other objects. Memory is allocated for the actual content of a file and never for its claimed size.
 """
 
@@ -18,8 +18,17 @@ import numpy as np
 import numpy.typing as npt
 
 from evlearn.belief import FocalSets
-from evlearn.storage.fields import LARGEST_CLAIM, array, check_keys, check_names, shortened, text
-from evlearn.storage.registry import Schema, is_estimator, schema_of
+from evlearn.storage.fields import (
+    LARGEST_CLAIM,
+    Schema,
+    array,
+    check_keys,
+    check_names,
+    is_estimator,
+    schema_of,
+    shortened,
+    text,
+)
 from evlearn.utils.chunks import row_blocks
 
 _FAILURES = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, MemoryError)

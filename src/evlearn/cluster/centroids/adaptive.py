@@ -14,8 +14,7 @@ import numpy as np
 
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel, PrototypeModel, Statistics
 from evlearn.cluster.set_costs import SetCosts, masses_of_costs, powers_of, solve_positive, total_cost
-from evlearn.storage.fields import NonnegativeNumber, quadratic_forms
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.specification import Specification
 from evlearn.utils.typing import FloatArray
@@ -25,7 +24,7 @@ _BLOCK_ROWS = 4096  # rows per block, so that the products stay in the cache
 _FLATTEST = 1e-12  # smallest eigenvalue of a scatter matrix with mean eigenvalue 1
 
 
-@stored
+@fields.stored
 @dataclass
 class AdaptiveMetric(Specification):
     """Metrics of determinant 1, one for each cluster: a value of the parameter `metric`.
@@ -60,7 +59,7 @@ def check_metric(metric: Any) -> None:
         check_choice("metric", metric, ("euclidean", "adaptive"))
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class AdaptiveModel(PrototypeModel):
     """Model with a metric for each cluster; the costs are those of ECM.
@@ -81,8 +80,8 @@ class AdaptiveModel(PrototypeModel):
         Whether the prototypes are fixed and only the metrics change.
     """
 
-    metrics: Annotated[FloatArray, quadratic_forms]
-    reg_covar: NonnegativeNumber
+    metrics: Annotated[FloatArray, fields.quadratic_forms]
+    reg_covar: fields.NonnegativeNumber
     fixed: bool = False
 
     def __post_init__(self) -> None:

@@ -11,17 +11,7 @@ from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.model import EuclideanModel
 from evlearn.cluster.gaps import mean_with_gaps
 from evlearn.mixture.gaps import Gaps
-from evlearn.storage.fields import (
-    ExtendedNumber,
-    Fraction,
-    Matrix,
-    NonnegativeExtendedNumber,
-    NonnegativeNumber,
-    PositiveCount,
-    array,
-    number,
-)
-from evlearn.storage.registry import Stored, StoredIfSet, check_count, check_features
+from evlearn.storage import fields
 from evlearn.utils.typing import DataLike, FloatArray
 from evlearn.utils.validation import check_shape
 
@@ -29,16 +19,16 @@ from evlearn.utils.validation import check_shape
 class DistanceFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Mixin of clusterers with prototypes; `_distances` returns the distances of samples to them."""
 
-    _model: Stored[EuclideanModel | AdaptiveModel]
-    delta_: Stored[NonnegativeExtendedNumber]
-    metrics_: StoredIfSet[Annotated[FloatArray, array(3)]]
-    alpha_: StoredIfSet[NonnegativeNumber]
-    beta_: StoredIfSet[Annotated[float, number(1)]]
-    neighbor_share_: StoredIfSet[Fraction]
-    penalty_: StoredIfSet[ExtendedNumber]
-    n_clusters_: StoredIfSet[PositiveCount]
+    _model: fields.Stored[EuclideanModel | AdaptiveModel]
+    delta_: fields.Stored[fields.NonnegativeExtendedNumber]
+    metrics_: fields.StoredIfSet[Annotated[FloatArray, fields.array(3)]]
+    alpha_: fields.StoredIfSet[fields.NonnegativeNumber]
+    beta_: fields.StoredIfSet[Annotated[float, fields.number(1)]]
+    neighbor_share_: fields.StoredIfSet[fields.Fraction]
+    penalty_: fields.StoredIfSet[fields.ExtendedNumber]
+    n_clusters_: fields.StoredIfSet[fields.PositiveCount]
 
-    cluster_centers_: Stored[Matrix]
+    cluster_centers_: fields.Stored[fields.Matrix]
 
     def transform(self, X: DataLike) -> FloatArray:
         """Compute the distances of samples to the prototypes, as features for other estimators.
@@ -68,11 +58,11 @@ class DistanceFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Raise unless the attributes from a file are consistent."""
         super()._after_loading()  # type: ignore[misc]
         model = self._model
-        check_features(self, model.n_features)
+        fields.check_features(self, model.n_features)
         n_clusters, n_features = model.prototypes.shape
         check_shape("cluster_centers_", self.__dict__.get("cluster_centers_"), (n_clusters, n_features))
         check_shape("metrics_", self.__dict__.get("metrics_"), (n_clusters, n_features, n_features))
-        check_count(self, "n_clusters_", n_clusters)
+        fields.check_count(self, "n_clusters_", n_clusters)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.alternation import Model
 from evlearn.cluster.centroids.model import FARTHEST, Coordinates
 from evlearn.cluster.centroids.scales import ResolvedParameters
+from evlearn.storage import fields
 from evlearn.storage.codec import from_arrays, to_arrays
-from evlearn.storage.fields import ExtendedVector, Vector, array, quadratic_forms
-from evlearn.storage.registry import stored
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_shape
 
@@ -94,7 +93,11 @@ class FitState:
         check_shape("starts", starts, (max(len(starts), 1), n_clusters, n_features))
         coordinates = Coordinates(stored.center, float(stored.scale))
         parameters = ResolvedParameters(
-            float(stored.delta), float(stored.beta), float(stored.alpha), float(stored.width), bool(stored.cloud)
+            float(stored.delta),
+            float(stored.beta),
+            float(stored.alpha),
+            float(stored.width),
+            bool(stored.cloud),
         )
         _check_sets(stored.sets, n_clusters)
         make = partial(make_model, coordinates=coordinates, parameters=parameters)
@@ -104,38 +107,38 @@ class FitState:
         return cls(coordinates, parameters, stored.sets, starts, stage, current, best)
 
 
-@stored
+@fields.stored
 class _StoredModel(NamedTuple):
     """Arrays of a model, which its costs and coordinates complete."""
 
-    prototypes: Annotated[FloatArray, array(2, low=-FARTHEST, high=FARTHEST)]
+    prototypes: Annotated[FloatArray, fields.array(2, low=-FARTHEST, high=FARTHEST)]
     sets: FocalSets
-    metrics: Annotated[FloatArray, quadratic_forms] | None = None
+    metrics: Annotated[FloatArray, fields.quadratic_forms] | None = None
 
 
-@stored
+@fields.stored
 class _StoredDescent(NamedTuple):
     """Arrays of a descent."""
 
     model: _StoredModel
-    history: ExtendedVector
-    converged: Annotated[Any, array(0, "b")]
+    history: fields.ExtendedVector
+    converged: Annotated[Any, fields.array(0, "b")]
 
 
-@stored
+@fields.stored
 class _StoredState(NamedTuple):
     """Arrays of a state; numbers are arrays without dimensions."""
 
-    center: Vector
-    scale: Annotated[Any, array(0, low=1e-154, high=1e154)]
-    delta: Annotated[Any, array(0, low=0, finite=False)]
-    beta: Annotated[Any, array(0, low=1)]
-    alpha: Annotated[Any, array(0, low=0)]
-    width: Annotated[Any, array(0, low=0)]
-    cloud: Annotated[Any, array(0, low=0, high=1)]
+    center: fields.Vector
+    scale: Annotated[Any, fields.array(0, low=1e-154, high=1e154)]
+    delta: Annotated[Any, fields.array(0, low=0, finite=False)]
+    beta: Annotated[Any, fields.array(0, low=1)]
+    alpha: Annotated[Any, fields.array(0, low=0)]
+    width: Annotated[Any, fields.array(0, low=0)]
+    cloud: Annotated[Any, fields.array(0, low=0, high=1)]
     sets: FocalSets
-    starts: Annotated[FloatArray, array(3)]
-    stage: Annotated[Any, array(0, "i")]
+    starts: Annotated[FloatArray, fields.array(3)]
+    stage: Annotated[Any, fields.array(0, "i")]
     current: _StoredDescent | None = None
     best: _StoredDescent | None = None
 

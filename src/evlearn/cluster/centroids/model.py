@@ -26,8 +26,7 @@ from evlearn.belief import FocalSets
 from evlearn.blocks.sparse import Features, SparseBlock
 from evlearn.cluster.outlier_rule import OutlierRule, Segments
 from evlearn.cluster.set_costs import SetCosts, masses_of_costs, powers_of, solve_positive, total_cost
-from evlearn.storage.fields import ExtendedNumber, Matrix, NonnegativeVector, SquarableNumber, Vector, array
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_shape, distance_ratios
@@ -57,7 +56,7 @@ _FIRST_SET_ARGUMENT = 3
 _EMPTY_COST = 5
 
 
-@stored
+@fields.stored
 class Coordinates(NamedTuple):
     """Coordinates of a model: ``(x - center) * scale``.
 
@@ -69,8 +68,8 @@ class Coordinates(NamedTuple):
         Power of 2, so that scaling is exact.
     """
 
-    center: Vector
-    scale: SquarableNumber
+    center: fields.Vector
+    scale: fields.SquarableNumber
 
     @classmethod
     def of(cls, sample: FloatArray) -> "Coordinates":
@@ -103,7 +102,7 @@ class Coordinates(NamedTuple):
         return rows / self.scale + self.center
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class Statistics:
     """Sums over a block of rows that determine better prototypes. Statistics of 2 blocks can be added.
@@ -120,10 +119,10 @@ class Statistics:
         Sums of outer products of rows, if the metric is adaptive.
     """
 
-    cost: ExtendedNumber
-    powers: NonnegativeVector
-    sums: Matrix
-    scatter: Annotated[FloatArray, array(3)] | None = None
+    cost: fields.ExtendedNumber
+    powers: fields.NonnegativeVector
+    sums: fields.Matrix
+    scatter: Annotated[FloatArray, fields.array(3)] | None = None
 
     def __add__(self, other: "Statistics") -> "Statistics":
         scatter = None
@@ -154,7 +153,7 @@ class PrototypeModel:
 
     costs: SetCosts
     coordinates: Coordinates
-    prototypes: Annotated[FloatArray, array(2, low=-FARTHEST, high=FARTHEST)]
+    prototypes: Annotated[FloatArray, fields.array(2, low=-FARTHEST, high=FARTHEST)]
     outliers: OutlierRule | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -227,7 +226,7 @@ class PrototypeModel:
         raise NotImplementedError
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class EuclideanModel(PrototypeModel):
     """Model with squared Euclidean distances.

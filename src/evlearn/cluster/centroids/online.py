@@ -23,8 +23,7 @@ from evlearn.cluster.centroids.warmup_buffer import BufferLimits, WarmupBuffer
 from evlearn.cluster.centroids.weights import check_weights, weight_unit
 from evlearn.cluster.focal_families import has_two_steps, kind_of
 from evlearn.mixture.gaps import Gaps
-from evlearn.storage.fields import PositiveNumber
-from evlearn.storage.registry import StoredIfSet
+from evlearn.storage import fields
 from evlearn.utils.convergence import Trace, atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike, FloatArray
@@ -44,10 +43,10 @@ class OnlineClusterer(PrototypeClusterer):
     """Base class of ECM and CCM, which also learn from batches."""
 
     half_life: float | None
-    n_samples_seen_: StoredIfSet[int]
-    _statistics: StoredIfSet[Statistics]
-    _seen_weight: StoredIfSet[PositiveNumber]
-    _warmup_buffer: StoredIfSet[WarmupBuffer | None]
+    n_samples_seen_: fields.StoredIfSet[int]
+    _statistics: fields.StoredIfSet[Statistics]
+    _seen_weight: fields.StoredIfSet[fields.PositiveNumber]
+    _warmup_buffer: fields.StoredIfSet[WarmupBuffer | None]
 
     @property
     def _takes_sparse(self) -> bool:

@@ -24,14 +24,14 @@ from evlearn.cluster.outlier_rule import OUTLIER_RATE
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike, FloatArray, GraphLike, NumbersLike, PathLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real
 
 
-@stored
+@fields.stored
 class SECM(PrototypeClusterer):
     """Spatial evidential c-means: ECM for samples with neighbors, such as the pixels of an image.
 

@@ -12,8 +12,7 @@ from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
 from evlearn.cluster.neighbors.search import find_neighbors
-from evlearn.storage.fields import Matrix, NonnegativeVector
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.typing import FloatArray
 
 #: Size of the buffer, or size per cluster if that is larger.
@@ -27,7 +26,7 @@ _REFIT_FACTOR = 1.5
 _ISOLATED_SHARE, _N_NEIGHBORS = 0.05, 5
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class WarmupBuffer:
     """Random sample of the rows of a stream, against which its prototypes are checked.
@@ -46,8 +45,8 @@ class WarmupBuffer:
         Number of rows seen at the last check.
     """
 
-    rows: Matrix
-    weights: NonnegativeVector
+    rows: fields.Matrix
+    weights: fields.NonnegativeVector
     n_seen_at_check: int = 0
 
     @classmethod

@@ -32,8 +32,7 @@ from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import GaussianReplicates, Replicates, bootstrap
 from evlearn.partition import CredalPartition
 from evlearn.partition.relational import check_pairs
-from evlearn.storage.fields import LARGEST_MASS, Fraction, PositiveCount, array, instance
-from evlearn.storage.registry import Stored, StoredIfSet, check_count, check_features, stored
+from evlearn.storage import fields
 from evlearn.utils.convergence import Report, Trace, atomic_fit, publish_trace, warn_caller
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Count, Steps, expect_tasks, report_message
@@ -54,7 +53,7 @@ _MIN_REPLICATES = 20
 _GAP_COMPONENTS = 5
 
 
-@stored
+@fields.stored
 class BootClus(RowwiseClusterer):
     r"""Calibrated evidential clustering with a mixture model and bootstrap confidence intervals.
 
@@ -160,9 +159,9 @@ class BootClus(RowwiseClusterer):
     True
     """
 
-    _model: "Stored[BootstrapModel]"
-    n_clusters_: StoredIfSet[PositiveCount]
-    n_bootstrap_: StoredIfSet[PositiveCount]
+    _model: "fields.Stored[BootstrapModel]"
+    n_clusters_: fields.StoredIfSet[fields.PositiveCount]
+    n_bootstrap_: fields.StoredIfSet[fields.PositiveCount]
 
     _takes_gaps = True
     # "stopping" is "last" or "average" (the running average of the papers). "n_init" and "variance_floor" are
@@ -402,15 +401,15 @@ class BootClus(RowwiseClusterer):
         check_masses(model.masses, model.focal_sets)
         replicates: Any = model.replicates
         _, n_components, n_features = replicates.mixtures.means.shape
-        check_features(self, n_features)
+        fields.check_features(self, n_features)
         if n_components != model.focal_sets.frame_size:
             raise ValueError(f"its mixtures have {n_components} components, which is not the number of clusters")
         replicates.posterior(replicates.units.center[None])  # raises if a covariance matrix is singular
-        check_count(self, "n_clusters_", n_components)
-        check_count(self, "n_bootstrap_", len(replicates))
+        fields.check_count(self, "n_clusters_", n_components)
+        fields.check_count(self, "n_bootstrap_", len(replicates))
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True, kw_only=True)
 class BootstrapModel(BlockModel):
     """Model that assigns masses to rows, by resampled mixtures and reference samples.
@@ -425,9 +424,9 @@ class BootstrapModel(BlockModel):
         Confidence level of the intervals.
     """
 
-    replicates: Annotated[Replicates, instance(GaussianReplicates)]
-    probabilities: Annotated[FloatArray, array(3, low=0, high=LARGEST_MASS)]
-    confidence: Fraction
+    replicates: Annotated[Replicates, fields.instance(GaussianReplicates)]
+    probabilities: Annotated[FloatArray, fields.array(3, low=0, high=fields.LARGEST_MASS)]
+    confidence: fields.Fraction
 
     def __post_init__(self) -> None:
         # Compiled code reads these arrays without bounds checks.

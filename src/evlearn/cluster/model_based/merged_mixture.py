@@ -18,8 +18,7 @@ from evlearn.mixture.bootstrap import GaussianReplicates
 from evlearn.mixture.em import Mixture
 from evlearn.mixture.units import Units
 from evlearn.partition import CredalPartition
-from evlearn.storage.fields import Indices, Vector
-from evlearn.storage.registry import Stored, StoredIfSet, check_features, stored
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit, ignoring_collapse, warn_of_collapse
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import expect_tasks
@@ -34,7 +33,7 @@ _MIXTURE_PARAMS = {"variance_floor": 0.1, "n_init": 3, "tol": 1e-5, "max_iter": 
 _MAX_INFINITE_SHARE = 0.1
 
 
-@stored
+@fields.stored
 class MergedMixture(RowwiseClusterer):
     r"""Clustering by merging overlapping components of a Gaussian mixture, for clusters of any shape.
 
@@ -123,9 +122,9 @@ class MergedMixture(RowwiseClusterer):
     0
     """
 
-    _model: "Stored[MergedModel]"
-    components_: StoredIfSet[Indices]
-    overlaps_: StoredIfSet[Vector]
+    _model: "fields.Stored[MergedModel]"
+    components_: fields.StoredIfSet[fields.Indices]
+    overlaps_: fields.StoredIfSet[fields.Vector]
 
     _takes_gaps = True
 
@@ -252,7 +251,7 @@ class MergedMixture(RowwiseClusterer):
         model = self._model
         mixture = model.mixture
         _, n_components, n_features = mixture.mixtures.means.shape
-        check_features(self, n_features)
+        fields.check_features(self, n_features)
         mixture.posterior(mixture.units.center[None])  # raises if a covariance matrix is singular
         check_shape("components_", self.__dict__.get("components_"), (n_components,))
         if not np.array_equal(
@@ -261,7 +260,7 @@ class MergedMixture(RowwiseClusterer):
             raise ValueError("its sets must be the single clusters and the set of all clusters")
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True, kw_only=True)
 class MergedModel:
     """Model that assigns masses to rows, by a mixture whose components belong to clusters.
@@ -279,7 +278,7 @@ class MergedModel:
     """
 
     mixture: GaussianReplicates
-    components: Indices
+    components: fields.Indices
     focal_sets: FocalSets
     outliers: OutlierRule | None = None
 

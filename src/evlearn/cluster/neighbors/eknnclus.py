@@ -20,8 +20,7 @@ from evlearn.cluster.neighbors.label_search import LabelArray, Support, combine_
 from evlearn.cluster.neighbors.search import find_copies, find_nearest, find_neighbors, is_metric
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
-from evlearn.storage.fields import Matrix, NonnegativeVector, PositiveCount, PositiveNumber, array, text
-from evlearn.storage.registry import Stored, StoredIfSet, check_count, check_features, stored
+from evlearn.storage import fields
 from evlearn.utils.convergence import (
     Trace,
     atomic_fit,
@@ -42,7 +41,7 @@ _MAX_DISTINCT_LABELS, _MAX_RANDOM_LABELS = 1000, 500
 _SINGLES_SHARE = 0.5
 
 
-@stored
+@fields.stored
 class EKNNClus(EvidentialClusterer):
     r"""EK-NNclus: evidential clustering by nearest neighbors, which also determines the number of clusters.
 
@@ -130,9 +129,9 @@ class EKNNClus(EvidentialClusterer):
     4
     """
 
-    _model: "Stored[NeighborModel]"
-    n_clusters_: StoredIfSet[PositiveCount]
-    scale_: StoredIfSet[PositiveNumber]
+    _model: "fields.Stored[NeighborModel]"
+    n_clusters_: fields.StoredIfSet[fields.PositiveCount]
+    scale_: fields.StoredIfSet[fields.PositiveNumber]
 
     # Exponent b of the support ``exp(-(d / s)**b)``, and lower bound of distances relative to the scale s.
     _switches = MappingProxyType({"power": 2.0, "min_distance": 1e-6})
@@ -343,11 +342,11 @@ class EKNNClus(EvidentialClusterer):
         super()._after_loading()
         model = self._model
         self._check_reach(model.metric, model.training, np.array([len(model.labels) - 1]))
-        check_features(self, len(model.labels) if model.training is None else model.training.shape[1])
-        check_count(self, "n_clusters_", model.focal_sets.frame_size)
+        fields.check_features(self, len(model.labels) if model.training is None else model.training.shape[1])
+        fields.check_count(self, "n_clusters_", model.focal_sets.frame_size)
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class NeighborModel:
     """Labeled samples that support labels of new samples.
@@ -371,13 +370,13 @@ class NeighborModel:
         by another one. None if there are no copies.
     """
 
-    training: Matrix | None
-    labels: Annotated[LabelArray, array(1, "i", low=0)]
+    training: fields.Matrix | None
+    labels: Annotated[LabelArray, fields.array(1, "i", low=0)]
     support: Support
-    n_neighbors: PositiveCount | None
-    metric: Annotated[Any, text()]
+    n_neighbors: fields.PositiveCount | None
+    metric: Annotated[Any, fields.text()]
     focal_sets: FocalSets
-    shares: NonnegativeVector | None = None
+    shares: fields.NonnegativeVector | None = None
 
     def __post_init__(self) -> None:
         # Compiled code uses these arrays as indices without bounds checks.

@@ -29,8 +29,7 @@ from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.constraints import NamedConstraints, PairwiseConstraints
 from evlearn.constraints.named import resolve_constraints
 from evlearn.partition import CredalPartition
-from evlearn.storage.fields import ExtendedNumber, NonnegativeNumber
-from evlearn.storage.registry import Stored, StoredIfSet, stored
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit, publish_trace
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Steps
@@ -44,7 +43,7 @@ _MAX_LANDMARKS = 500
 _MAX_SHEPARD_PAIRS = 50_000
 
 
-@stored
+@fields.stored
 class EVCLUS(RowwiseClusterer):
     r"""Evidential clustering of samples or dissimilarities, in which similar samples have little conflict.
 
@@ -169,10 +168,10 @@ class EVCLUS(RowwiseClusterer):
       sure: a belief of 0.60 or more in one cluster
     """
 
-    _model: Stored[LandmarkModel]
-    d0_: StoredIfSet[NonnegativeNumber]
-    d1_: StoredIfSet[NonnegativeNumber]
-    stress_: StoredIfSet[ExtendedNumber]
+    _model: fields.Stored[LandmarkModel]
+    d0_: fields.StoredIfSet[fields.NonnegativeNumber]
+    d1_: fields.StoredIfSet[fields.NonnegativeNumber]
+    stress_: fields.StoredIfSet[fields.ExtendedNumber]
 
     _takes_gaps = True
 

@@ -15,8 +15,7 @@ from evlearn.blocks.sparse import Features, SparseBlock
 from evlearn.cluster.dissimilarities import distances_between, squared_distances
 from evlearn.cluster.pairwise.irqp import rows_against
 from evlearn.cluster.pairwise.pair_graph import Transform
-from evlearn.storage.fields import Indices, Masses, array, optional, text
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import BoolArray, FloatArray
 from evlearn.utils.validation import check_shape
@@ -28,7 +27,7 @@ _BLOCK_ROWS = 2048
 _MAX_ROUNDING = 1e-13
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class LandmarkModel:
     """Landmarks with known masses, and their comparison with other samples.
@@ -49,12 +48,12 @@ class LandmarkModel:
         Dissimilarity.
     """
 
-    indices: Indices
-    landmarks: Annotated[Any, optional(array(2))]
-    masses: Masses
+    indices: fields.Indices
+    landmarks: Annotated[Any, fields.optional(fields.array(2))]
+    masses: fields.Masses
     focal_sets: FocalSets
     transform: Transform
-    metric: Annotated[Any, text()]
+    metric: Annotated[Any, fields.text()]
 
     def __post_init__(self) -> None:
         # Compiled code does not check shapes.

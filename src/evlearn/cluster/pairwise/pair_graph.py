@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evlearn.kernels.evclus import residuals_graph, sweep_all_pairs, sweep_graph
-from evlearn.storage.fields import NonnegativeNumber, SquarableNumber, Vector, text
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray
 
@@ -29,7 +28,7 @@ TRANSFORMS = ("exponential", "linear", "rank")
 TransformKind: TypeAlias = Literal["exponential", "linear", "rank"] | Callable[[FloatArray], FloatArray]
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class Transform:
     """Transform of dissimilarities to target conflicts.
@@ -47,10 +46,10 @@ class Transform:
         samples are near, and the smallest square is part of all squares without information.
     """
 
-    kind: Annotated[TransformKind, text(*TRANSFORMS)]
-    d0: SquarableNumber
-    ranks: Vector | None = None
-    d1: NonnegativeNumber = 0.0
+    kind: Annotated[TransformKind, fields.text(*TRANSFORMS)]
+    d0: fields.SquarableNumber
+    ranks: fields.Vector | None = None
+    d1: fields.NonnegativeNumber = 0.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.d1 < self.d0:

@@ -43,8 +43,7 @@ from evlearn.cluster.relational.medoids import (
 )
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
-from evlearn.storage.fields import Indices, Matrix, NonnegativeExtendedNumber, NonnegativeMatrix, number, shortened
-from evlearn.storage.registry import Stored, StoredIfSet, stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace, atomic_fit, best_of, descend, publish_trace, warn_of_collapse
 from evlearn.utils.parallel import one_blas_thread
@@ -70,7 +69,7 @@ _HARD_STARTS = 10
 _BLOCK_SIZE = 1 << 22
 
 
-@stored
+@fields.stored
 class ECMdd(EvidentialClusterer):
     r"""Evidential c-medoids: each cluster, and each set of clusters, is represented by samples.
 
@@ -185,12 +184,12 @@ class ECMdd(EvidentialClusterer):
       sure: a belief of 0.60 or more in one cluster
     """
 
-    _model: Stored[MedoidModel]
-    _training: Stored[Matrix | None]
-    beta_: StoredIfSet[Annotated[float, number(1)]]
-    medoid_indices_: StoredIfSet[Indices]
-    prototype_weights_: StoredIfSet[NonnegativeMatrix]
-    delta_: StoredIfSet[NonnegativeExtendedNumber]
+    _model: fields.Stored[MedoidModel]
+    _training: fields.Stored[fields.Matrix | None]
+    beta_: fields.StoredIfSet[Annotated[float, fields.number(1)]]
+    medoid_indices_: fields.StoredIfSet[fields.Indices]
+    prototype_weights_: fields.StoredIfSet[fields.NonnegativeMatrix]
+    delta_: fields.StoredIfSet[fields.NonnegativeExtendedNumber]
 
     def __init__(
         self,
@@ -448,7 +447,9 @@ class ECMdd(EvidentialClusterer):
         self._check_reach(self._metric, training, model.medoids.objects)
         median = model.medoid_dissimilarities is not None
         if median != (self._kind.name == "median"):
-            raise ValueError(f"its parameter medoids is {shortened(self.medoids)}, which does not match its model")
+            raise ValueError(
+                f"its parameter medoids is {fields.shortened(self.medoids)}, which does not match its model"
+            )
         shape = (model.focal_sets.frame_size,) if median else model.medoids.chosen.shape
         check_shape("medoid_indices_", self.__dict__.get("medoid_indices_"), shape)
 

@@ -15,16 +15,7 @@ import numpy.typing as npt
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.set_costs import masses_of_costs, total_cost
-from evlearn.storage.fields import (
-    Indices,
-    NonnegativeExtendedNumber,
-    NonnegativeMatrix,
-    NonnegativeNumber,
-    NonnegativeVector,
-    PositiveNumber,
-    number,
-)
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.convergence import Step, Trace
 from evlearn.utils.specification import Specification
 from evlearn.utils.typing import FloatArray, IntArray
@@ -44,7 +35,7 @@ _MIN_BETA, _MAX_BETA = 1.1, 2.0
 KINDS_OF_MEDOIDS = ("single", "weighted", "median")
 
 
-@stored
+@fields.stored
 @dataclass
 class MedoidKind(Specification):
     """Kind of medoids of `ECMdd`, with its parameters.
@@ -175,7 +166,7 @@ class MedoidRule:
         return Medoids.of(weights.argmax(axis=1), weights**self.kind.weight_exponent, weights)
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class Medoids:
     """Samples that represent the nonempty sets.
@@ -192,10 +183,10 @@ class Medoids:
         Weights of weighted medoids; each row has sum 1.
     """
 
-    chosen: Indices
-    objects: Indices
-    factors: NonnegativeMatrix
-    weights: NonnegativeMatrix | None = None
+    chosen: fields.Indices
+    objects: fields.Indices
+    factors: fields.NonnegativeMatrix
+    weights: fields.NonnegativeMatrix | None = None
 
     def __post_init__(self) -> None:
         check_shape("objects", self.objects, (max(len(self.objects), 1),))
@@ -208,7 +199,7 @@ class Medoids:
         return cls(chosen, objects, np.ascontiguousarray(factors[:, objects]), weights)
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class MedoidDissimilarities:
     r"""Distances to sets of clusters in median evidential c-means, as functions of those to the medoids.
@@ -228,9 +219,9 @@ class MedoidDissimilarities:
         Weight of the mean of squares.
     """
 
-    dissimilarities: NonnegativeMatrix
-    eta: PositiveNumber
-    gamma: NonnegativeNumber
+    dissimilarities: fields.NonnegativeMatrix
+    eta: fields.PositiveNumber
+    gamma: fields.NonnegativeNumber
 
     def squares(self, to_medoids: FloatArray, table: FloatArray, unit: float) -> FloatArray:
         """Return squared distances to sets, the rows of a table, from distances to medoids, in the same unit."""
@@ -248,7 +239,7 @@ class MedoidDissimilarities:
         return squares
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class MedoidModel:
     """Model that assigns masses to samples by their dissimilarities to medoids.
@@ -273,10 +264,10 @@ class MedoidModel:
 
     focal_sets: FocalSets
     medoids: Medoids
-    factors: NonnegativeVector
-    empty: NonnegativeExtendedNumber
-    beta: Annotated[float, number(1, above=True)]
-    unit: PositiveNumber
+    factors: fields.NonnegativeVector
+    empty: fields.NonnegativeExtendedNumber
+    beta: Annotated[float, fields.number(1, above=True)]
+    unit: fields.PositiveNumber
     medoid_dissimilarities: MedoidDissimilarities | None = None
 
     def __post_init__(self) -> None:

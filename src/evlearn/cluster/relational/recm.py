@@ -35,8 +35,7 @@ from evlearn.cluster.relational.weighted_means import RelationalModel, Relationa
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
-from evlearn.storage.fields import Matrix, NonnegativeExtendedNumber, NonnegativeNumber, number
-from evlearn.storage.registry import Stored, StoredIfSet, check_features, stored
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace, atomic_fit, best_of, descend, publish_trace, warn_caller
 from evlearn.utils.parallel import one_blas_thread
@@ -61,7 +60,7 @@ _MAX_SAMPLES, _MAX_STARTS = 1000, 3
 _BLOCK_SIZE = 1 << 22
 
 
-@stored
+@fields.stored
 class RECM(EvidentialClusterer):
     r"""Relational evidential c-means: prototypes that are computed from dissimilarities.
 
@@ -179,14 +178,14 @@ class RECM(EvidentialClusterer):
       sure: a belief of 0.60 or more in one cluster
     """
 
-    _model: Stored[RelationalModel]
-    _unit: Stored[Squares]
-    _training: Stored[Matrix | None]
-    prototype_weights_: StoredIfSet[Matrix]
-    alpha_: StoredIfSet[NonnegativeNumber]
-    beta_: StoredIfSet[Annotated[float, number(1)]]
-    delta_: StoredIfSet[NonnegativeExtendedNumber]
-    shift_: StoredIfSet[NonnegativeExtendedNumber]
+    _model: fields.Stored[RelationalModel]
+    _unit: fields.Stored[Squares]
+    _training: fields.Stored[fields.Matrix | None]
+    prototype_weights_: fields.StoredIfSet[fields.Matrix]
+    alpha_: fields.StoredIfSet[fields.NonnegativeNumber]
+    beta_: fields.StoredIfSet[Annotated[float, fields.number(1)]]
+    delta_: fields.StoredIfSet[fields.NonnegativeExtendedNumber]
+    shift_: fields.StoredIfSet[fields.NonnegativeExtendedNumber]
 
     _takes_gaps = True
 
@@ -473,7 +472,7 @@ class RECM(EvidentialClusterer):
         n_clusters, n_samples = model.weights.shape
         self._check_reach(self._metric, training, np.array([n_samples - 1]))
         if training is None:
-            check_features(self, n_samples)
+            fields.check_features(self, n_samples)
         else:
             check_shape("_training", training, (n_samples, self.n_features_in_))
         check_shape("prototype_weights_", self.__dict__.get("prototype_weights_"), (n_clusters, n_samples))

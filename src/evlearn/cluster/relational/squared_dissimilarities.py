@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import eigh
 
-from evlearn.storage.fields import NonnegativeNumber, PositiveNumber
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.typing import FloatArray
 
 #: Eigenvalue, relative to the largest possible one, below which it is a rounding error.
@@ -15,7 +14,7 @@ _ROUNDING = 1e-13
 _ZERO = 1e-14
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class Squares:
     """Transform of dissimilarities to squares in another unit.
@@ -32,10 +31,10 @@ class Squares:
         Number that is added to all squares except those of a sample and itself.
     """
 
-    scale: PositiveNumber
+    scale: fields.PositiveNumber
     squared: bool
-    mean: NonnegativeNumber
-    shift: NonnegativeNumber = 0.0
+    mean: fields.NonnegativeNumber
+    shift: fields.NonnegativeNumber = 0.0
 
     @classmethod
     def of(cls, dissimilarities: FloatArray, *, squared: bool, shifted: bool) -> tuple["Squares", FloatArray]:

@@ -16,8 +16,7 @@ import numpy as np
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.set_costs import SetCosts, masses_of_costs, solve_positive, total_cost
-from evlearn.storage.fields import Matrix, NonnegativeNumber
-from evlearn.storage.registry import stored
+from evlearn.storage import fields
 from evlearn.utils.convergence import Step, Trace
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_shape
@@ -30,7 +29,7 @@ _FLOOR = 1e-12
 _SEED_DRAWS = 10
 
 
-@stored
+@fields.stored
 @dataclass(frozen=True)
 class RelationalModel:
     """Prototypes as weighted means of the samples of a training set.
@@ -48,9 +47,9 @@ class RelationalModel:
     """
 
     costs: SetCosts
-    weights: Matrix
-    gram: Matrix
-    mean: NonnegativeNumber
+    weights: fields.Matrix
+    gram: fields.Matrix
+    mean: fields.NonnegativeNumber
 
     def __post_init__(self) -> None:
         n_clusters = self.costs.focal_sets.frame_size
