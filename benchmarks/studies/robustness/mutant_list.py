@@ -37,7 +37,7 @@ class Mutant(NamedTuple):
 TESTS = {
     "belief/": ("tests/belief",),
     "partition/": ("tests/partition",),
-    "storage/archives.py": ("tests/partition/test_storage.py",),
+    "storage/archives.py": ("tests/storage/test_partitions.py",),
     "metrics/": ("tests/metrics",),
     "constraints/penalty.py": ("tests/cluster/pairwise/test_irqp.py", "tests/cluster/pairwise/test_evclus.py"),
     "constraints/": ("tests/constraints",),

@@ -88,7 +88,7 @@ def test_a_loaded_model_predicts_the_same_bits(name, dtype, path):
     assert loaded.get_params().keys() == model.get_params().keys()
 
 
-OLDER_MODELS = sorted((Path(__file__).resolve().parent / "reference" / "models").glob("*.json"))
+OLDER_MODELS = sorted((Path(__file__).resolve().parents[1] / "reference" / "models").glob("*.json"))
 
 
 @pytest.mark.parametrize("older", OLDER_MODELS, ids=lambda older: older.stem)
