@@ -48,6 +48,10 @@ _PACKAGES = ("classify", "cluster", "conformal", "ensemble", "metric_learning", 
 #: Stored classes of `evlearn.neural`, which is imported only for these, because torch is slow to import.
 _NEURAL = ("NNEVCLUS", "NeuralModel", "EvidentialNetwork", "Reader", "Solver")
 
+for _package in _PACKAGES:
+    importlib.import_module(f"evlearn.{_package}")
+_NAMES = sorted({*stored_estimators(), "NNEVCLUS"})
+
 
 def save_model(estimator: EstimatorLike, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to a JSON file, to predict with it elsewhere.
@@ -205,11 +209,6 @@ def find_schema(name: Any) -> Schema | None:
         except ImportError as error:
             raise ValueError(f"networks need torch: {error}") from error
     return schema_of(name)
-
-
-for _package in _PACKAGES:
-    importlib.import_module(f"evlearn.{_package}")
-_NAMES = sorted({*stored_estimators(), "NNEVCLUS"})
 
 
 # Writing

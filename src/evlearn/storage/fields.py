@@ -270,10 +270,10 @@ Kind = TypeVar("Kind", bound=type)
 _ALWAYS, _IF_SET = "always", "if set"
 #: Annotation of a fitted attribute of an estimator that files always contain.
 Stored = Annotated[T, _ALWAYS]
-#: Item of an annotation of values that are or contain estimators.
-NESTED = "estimators"
 #: Annotation of a fitted attribute that files contain if the estimator has it.
 StoredIfSet = Annotated[T, _IF_SET]
+#: Item of the annotation of a field that is or contains estimators.
+NESTED = "estimators"
 
 
 @dataclass(frozen=True)
@@ -423,10 +423,9 @@ class EstimatorSchema(Schema):
         return True
 
 
-# The registry
-
+#: All stored classes by name.
 _KINDS: dict[str, Any] = {}
-#: Made on first use, because annotations may refer to classes that are defined later.
+#: Their schemas, made on first use, because annotations may refer to classes that are defined later.
 _SCHEMAS: dict[str, Schema] = {}
 
 
@@ -546,7 +545,7 @@ _CHECKS: dict[Any, Check] = {bool: flag, str: text(), int: whole(), float: numbe
 def _holds_estimators(hint: Any) -> bool:
     """Return True if values of an annotation may be or contain estimators."""
     if isinstance(hint, type) and get_origin(hint) is None:
-        return hint is not EstimatorLike and is_estimator(hint)  # any estimator may be too much for a file
+        return hint is not EstimatorLike and is_estimator(hint)
     return NESTED in getattr(hint, "__metadata__", ()) or any(map(_holds_estimators, get_args(hint)))
 
 

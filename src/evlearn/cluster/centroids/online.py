@@ -240,10 +240,8 @@ class OnlineClusterer(PrototypeClusterer):
         check_shape("_statistics.powers", statistics.powers, (n_sets,))
         check_shape("_statistics.sums", statistics.sums, (n_sets - 1 if adaptive else n_clusters, n_features))
         check_shape("_statistics.scatter", statistics.scatter, (n_clusters, n_features, n_features))
-        if (statistics.scatter is not None) != adaptive or not {
-            "_seen_weight",
-            "n_samples_seen_",
-        } <= self.__dict__.keys():
+        has_counts = {"_seen_weight", "n_samples_seen_"} <= self.__dict__.keys()
+        if (statistics.scatter is not None) != adaptive or not has_counts:
             raise ValueError("the state of partial_fit is incomplete")
         young: WarmupBuffer | None = self.__dict__.get("_warmup_buffer")
         if young is not None:
