@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from evlearn import preprocessing as preprocessing
     from evlearn.blocks import RowDataset as RowDataset
     from evlearn.blocks import open_dataset as open_dataset
-    from evlearn.model_files import load_model as load_model
-    from evlearn.model_files import save_model as save_model
-    from evlearn.model_onnx import to_onnx as to_onnx
-    from evlearn.model_sql import to_sql as to_sql
+    from evlearn.export.models import load_model as load_model
+    from evlearn.export.models import save_model as save_model
+    from evlearn.export.onnx import to_onnx as to_onnx
+    from evlearn.export.sql import to_sql as to_sql
     from evlearn.partition.predictions import decide as decide
     from evlearn.partition.predictions import predict_mass as predict_mass
     from evlearn.partition.predictions import predict_set as predict_set
@@ -41,22 +41,38 @@ if TYPE_CHECKING:
 
 # The same names at run time. They are loaded on first access, so that `import evlearn` loads neither scikit-learn
 # nor an extra.
-_PACKAGES = (  # noqa: SIM905
-    "active belief classify cluster conformal constraints datasets ensemble exceptions explain metric_learning "
-    "metrics mixture model_selection neural partition plotting preprocessing"
-).split()
+_PACKAGES = (
+    "active",
+    "belief",
+    "classify",
+    "cluster",
+    "conformal",
+    "constraints",
+    "datasets",
+    "ensemble",
+    "exceptions",
+    "explain",
+    "metric_learning",
+    "metrics",
+    "mixture",
+    "model_selection",
+    "neural",
+    "partition",
+    "plotting",
+    "preprocessing",
+)
 _MODULES = {
     "Progress": "utils.progress",
     "RowDataset": "blocks",
     "decide": "partition.predictions",
-    "load_model": "model_files",
+    "load_model": "export.models",
     "open_dataset": "blocks",
     "predict_mass": "partition.predictions",
     "predict_set": "partition.predictions",
     "report": "reporting",
-    "save_model": "model_files",
-    "to_onnx": "model_onnx",
-    "to_sql": "model_sql",
+    "save_model": "export.models",
+    "to_onnx": "export.onnx",
+    "to_sql": "export.sql",
     "watching": "utils.progress",
 }
 __all__ = sorted(["CredalPartition", "__version__", *_MODULES])

@@ -7,7 +7,8 @@ Clusterers use `find_neighbors` and `find_nearest`.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from types import NoneType
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from sklearn.neighbors import KDTree, NearestNeighbors
 
 from evlearn.blocks.sparse import SparseBlock
 from evlearn.kernels.neighbors import LEAF, nearest
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray, Metric
 
@@ -40,6 +42,7 @@ _MIDDLE_ROWS = 20
 _EUCLIDEAN = ("euclidean", "l2", "minkowski")
 
 
+@fields.stored_as(rows=fields.array(2, low=-1e150, high=1e150))
 class BoxTree(NamedTuple):
     """Tree of samples in boxes that are halved along their longest side.
 
@@ -130,6 +133,17 @@ class BoxTree(NamedTuple):
             Parallel(n_jobs, prefer="threads", require="sharedmem")(delayed(nearest)(*task) for task in tasks)
         return indices, squares
 
+    def to_stored(self) -> dict[str, FloatArray]:
+        """Return the samples, from which the tree can be built."""
+        return {"rows": self.samples}
+
+    @classmethod
+    def from_stored(cls, rows: FloatArray) -> "BoxTree":
+        """Build a tree of the samples in a file."""
+        if not rows.size:
+            raise ValueError("rows must not be empty")
+        return cls.of(np.ascontiguousarray(rows))
+
 
 def _split(data: FloatArray, members: IntArray) -> list[IntArray]:
     half = -(-len(members) // LEAF // 2) * LEAF  # a multiple of full leaves; a few leaves may be empty
@@ -156,6 +170,7 @@ def _pad(boxes: FloatArray) -> FloatArray:
     return padded
 
 
+@fields.stored
 @dataclass(frozen=True)
 class MetricSearch:
     """Neighbor search with the interface of `evlearn.neighbors.BoxTree`, for any metric.
@@ -168,8 +183,8 @@ class MetricSearch:
         Distance of samples.
     """
 
-    samples: Any
-    metric: Metric
+    samples: Annotated[Any, fields.array(2, low=-1e150, high=1e150)]
+    metric: Annotated[Metric, fields.text()]
 
     def nearest_others(
         self, n_neighbors: int, *, n_jobs: int | None = None
@@ -208,6 +223,7 @@ def plain_rows(rows: Any) -> Any:
     return csr_matrix(parts, shape=matrix.shape)
 
 
+@fields.stored
 @dataclass(frozen=True)
 class GivenDistances:
     """Neighbor search by precomputed distances; ties are sorted by number. Rows of new samples contain distances.
@@ -218,7 +234,7 @@ class GivenDistances:
         Distances between the samples, which are required only for a fit.
     """
 
-    distances: FloatArray | None
+    distances: Annotated[FloatArray | None, fields.instance(NoneType)]
 
     def nearest_others(
         self, n_neighbors: int, *, n_jobs: int | None = None

@@ -31,8 +31,8 @@ from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
 from evlearn.neural import NNEVCLUS, Solver
 from evlearn.plotting import MassContourDisplay, ObjectiveDisplay, PairsDisplay
-from evlearn.utils.archives import header_array, read_archive, write_archive
-from evlearn.utils.checkpoints import _digest
+from evlearn.storage.archives import header_array, read_archive, write_archive
+from evlearn.storage.checkpoints import _digest
 from evlearn.utils.parameters import with_switches
 
 X, Y = make_fourclass(200, random_state=0)
@@ -414,8 +414,8 @@ SCRIPT = """
     import sys, warnings
     import numpy as np
     warnings.simplefilter("ignore")
-    import evlearn.utils.checkpoints
-    evlearn.utils.checkpoints._SECONDS = 0.0  # a checkpoint after every epoch
+    import evlearn.storage.checkpoints
+    evlearn.storage.checkpoints._SECONDS = 0.0  # a checkpoint after every epoch
     from evlearn.neural import NNEVCLUS, Solver
     data, checkpoint, result = sys.argv[1:]
     options = dict(solver=Solver(patience=60), max_iter=60, checkpoint=checkpoint, outlier_model="svm")
@@ -453,7 +453,7 @@ def test_a_killed_training_is_resumed_with_the_same_bits(tmp_path):
 
 @pytest.mark.slow
 def test_a_checkpoint_stays_until_the_masses_are_stored(tmp_path, monkeypatch):
-    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.storage.checkpoints._SECONDS", 0.0)
     path, masses_file, rows = tmp_path / "state", tmp_path / "m.npy", MANY_SAMPLES[:300]
     files = {"checkpoint": path, "store_masses": masses_file}
     model = NNEVCLUS(2, solver=Solver("rmsprop", patience=30), init="random", max_iter=30, random_state=0)
@@ -480,7 +480,7 @@ def full_disk(target):
 
 @pytest.mark.slow
 def test_a_checkpoint_of_another_training_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.storage.checkpoints._SECONDS", 0.0)
 
     def stop(progress):
         if progress.estimator == "NNEVCLUS" and progress.n_done == 2:
@@ -535,7 +535,7 @@ def manhattan(first, second):
     ],
 )
 def test_a_checkpoint_whose_numbers_do_not_fit_the_network_is_refused(tmp_path, monkeypatch, change, reason):
-    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.storage.checkpoints._SECONDS", 0.0)
     path, rows = tmp_path / "state", MANY_SAMPLES[:300]
     model = NNEVCLUS(2, solver="rmsprop", init="random", checkpoint=path, random_state=0)
 
@@ -847,7 +847,7 @@ def test_random_networks_depend_on_the_seed_and_do_not_change_the_global_state(s
 @quick
 @pytest.mark.slow
 def test_a_training_of_a_random_network_is_resumed_with_the_same_result(tmp_path, monkeypatch):
-    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.storage.checkpoints._SECONDS", 0.0)
 
     def stop(progress):
         if progress.estimator == "NNEVCLUS" and progress.n_done == 3:
@@ -865,7 +865,7 @@ def test_a_training_of_a_random_network_is_resumed_with_the_same_result(tmp_path
 
 @quick
 def test_layers_that_are_not_trained_may_be_in_a_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.storage.checkpoints._SECONDS", 0.0)
     network = with_dropout()
     network[0].requires_grad_(False)
     model = NNEVCLUS(

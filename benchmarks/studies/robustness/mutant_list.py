@@ -37,7 +37,7 @@ class Mutant(NamedTuple):
 TESTS = {
     "belief/": ("tests/belief",),
     "partition/": ("tests/partition",),
-    "utils/archives.py": ("tests/partition/test_storage.py",),
+    "storage/archives.py": ("tests/storage/test_partitions.py",),
     "metrics/": ("tests/metrics",),
     "constraints/pairwise.py": (
         "tests/constraints",
@@ -351,7 +351,7 @@ CHOSEN = [
         "summaries of parts of different sizes do not add up",
     ),
     Mutant(
-        "utils/archives.py",
+        "storage/archives.py",
         "if begin + math.prod(shape) * dtype.itemsize != stop or empty_and_large:",
         "if begin + math.prod(shape) * dtype.itemsize > stop or empty_and_large:",
         "a file with something behind its array is read without a word",

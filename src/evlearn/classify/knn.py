@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike
 
 from evlearn.belief import contour
 from evlearn.blocks.sparse import SparseBlock
-from evlearn.classify.base import EvidentialClassifier
+from evlearn.classify.base import EvidentialClassifier, check_simple
 from evlearn.classify.labels import Labels, read_share
-from evlearn.classify.neighbor_evidence import Evidence, default_scales, make_evidence
+from evlearn.classify.neighbor_evidence import CrispEvidence, Evidence, SoftEvidence, default_scales, make_evidence
 from evlearn.classify.samples import SampleWeights, read_weights
 from evlearn.cluster.dissimilarities import check_dissimilarities
 from evlearn.neighbors import BoxTree, GivenDistances, MetricSearch
 from evlearn.partition import CredalPartition
+from evlearn.storage import fields
 from evlearn.utils.convergence import Trace, atomic_fit, minimize_lbfgs, publish_trace
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Count, Steps, expect_tasks
@@ -183,6 +184,7 @@ def nearest_by_weight(
     return neighbors, np.ascontiguousarray(squares[:, is_used]), np.ascontiguousarray(counts[:, is_used])
 
 
+@fields.stored
 class EvidentialKNNClassifier(EvidentialClassifier):
     r"""Evidential k-nearest neighbors, with evidence that decreases with the distance.
 
@@ -281,8 +283,14 @@ class EvidentialKNNClassifier(EvidentialClassifier):
     array([[0., 0., 0., 0., 1.]])
     """
 
-    _tree: BoxTree | MetricSearch | GivenDistances
-    _counts: FloatArray | None = None
+    _evidence: fields.Stored[CrispEvidence | SoftEvidence]
+    _n_samples: fields.Stored[fields.PositiveCount]
+    gamma_: fields.Stored[fields.NonnegativeVector]
+    n_neighbors_: fields.Stored[fields.PositiveCount]
+    alpha_: fields.Stored[fields.Fraction]
+
+    _tree: fields.Stored[BoxTree | MetricSearch | GivenDistances]
+    _counts: fields.StoredIfSet[fields.NonnegativeVector | None] = None
 
     # Share of the mass on all classes that counts for each of them in the loss; 1 compares plausibilities with
     # labels.
@@ -448,3 +456,36 @@ class EvidentialKNNClassifier(EvidentialClassifier):
             return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha_)
         neighbors, squares, counts = nearest_by_weight(search, self._n_samples, self.n_neighbors_, self._counts)
         return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha_, counts)
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        self._check_parameters()
+        evidence, sets = self._evidence, self.focal_sets_
+        n_samples, n_features = self._size_of_search()
+        fields.check_features(self, n_features)
+        fields.check_count(self, "_n_samples", n_samples)
+        check_shape("_counts", self._counts, (n_samples,))
+        if evidence.focal_sets != sets or sets.frame_size != len(self.classes_):
+            raise ValueError("its labels and focal_sets_ have different sets")
+        check_shape("gamma_", self.gamma_, (evidence.n_scales,))
+        if isinstance(evidence, SoftEvidence):
+            check_shape("denials", evidence.denials, (n_samples, len(sets) - 1))
+            return
+        check_simple(sets)
+        check_shape("codes", evidence.codes, (n_samples,))
+        if evidence.codes.max() >= sets.frame_size or evidence.codes.dtype != np.int32:
+            raise ValueError("codes must be class indices of 32 bits")
+
+    def _size_of_search(self) -> tuple[int, int]:
+        """Return the numbers of training samples and of features of the neighbor search."""
+        search = self._tree
+        if isinstance(search, BoxTree):
+            matches, shape = self.metric == "euclidean", search.samples.shape
+        elif isinstance(search, MetricSearch):
+            matches, shape = search.metric == self.metric, search.samples.shape
+        else:
+            matches, shape = self.metric == "precomputed", 2 * (self.n_features_in_,)
+        if not matches:
+            raise ValueError("its metric does not match its neighbor search")
+        return int(shape[0]), int(shape[1])

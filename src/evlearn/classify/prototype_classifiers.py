@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from evlearn.classify.base import LARGEST, EvidentialClassifier
+from evlearn.classify.base import LARGEST, EvidentialClassifier, check_simple
 from evlearn.classify.labels import Labels, read_share, singletons_and_frame
 from evlearn.classify.prototype_networks import (
     MAX_STRENGTH,
@@ -32,6 +32,7 @@ from evlearn.classify.prototype_networks import (
 from evlearn.classify.samples import distinct_rows, read_weights
 from evlearn.classify.weights_of_evidence import masses_of_evidence, sets_of_evidence
 from evlearn.partition import CredalPartition
+from evlearn.storage import fields
 from evlearn.utils.convergence import (
     Trace,
     atomic_fit,
@@ -70,6 +71,11 @@ _RIDGE = 1e-3  # of the initial weights
 
 class PrototypeClassifier(EvidentialClassifier):
     """Base class: subclasses define `_start` and `_make_loss`, which are used for training."""
+
+    _center: fields.Stored[fields.Vector]
+    _unit: fields.Stored[fields.ScaleVector]
+    prototypes_: fields.Stored[fields.Matrix]
+    scales_: fields.StoredIfSet[fields.Vector]
 
     n_prototypes: int | str
     init: Any
@@ -210,6 +216,19 @@ class PrototypeClassifier(EvidentialClassifier):
                 f"got {self.init!r}."
             )
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        self._check_parameters()
+        network, n_classes = self._network, len(self.classes_)
+        n_prototypes, n_features = network.prototypes.shape
+        fields.check_features(self, n_features)
+        for name in ("_center", "_unit"):
+            check_shape(name, getattr(self, name), (n_features,))
+        check_shape("prototypes_", self.prototypes_, (n_prototypes, n_features))
+        if n_prototypes == 0 or self.focal_sets_.frame_size != n_classes:
+            raise ValueError("its network does not match classes_")
+
 
 def _merge_equal(data: FloatArray, labels: Labels, weights: FloatArray) -> tuple[FloatArray, Labels, FloatArray]:
     """Merge equal samples and their weights, in sorted order.
@@ -265,6 +284,7 @@ def cell_table(data: FloatArray, centers: FloatArray) -> tuple[FloatArray, Float
     return squares, np.eye(len(centers))[squares.argmin(axis=1)]
 
 
+@fields.stored
 class EvidentialNeuralClassifier(PrototypeClassifier):
     r"""Evidential neural network with prototypes as pieces of evidence.
 
@@ -346,6 +366,10 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
     >>> model.predict_mass([[5, 3, 100, 100]]).masses.round(2)
     array([[0., 0., 0., 0., 1.]])
     """
+
+    _network: fields.Stored[ENNParameters]
+    memberships_: fields.StoredIfSet[fields.Matrix]
+    strengths_: fields.StoredIfSet[fields.Vector]
 
     # "per_class": prototypes begin with equal numbers in each class, or spread over all samples. "loss_lambda":
     # share of the mass on all classes that counts for each of them in the loss; "pignistic", 1 (plausibilities) or
@@ -478,7 +502,17 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         masses = self._network.masses(self._scale(rows))
         return np.column_stack([np.zeros(len(rows)), masses])
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        network, shape = self._network, (len(self._network.prototypes), len(self.classes_))
+        check_shape("beta", network.beta, shape)
+        for name in ("eta", "xi"):
+            check_shape(name, getattr(network, name), shape[:1])
+        check_simple(self.focal_sets_)
 
+
+@fields.stored
 class EvidentialRBFClassifier(PrototypeClassifier):
     r"""Radial basis function network with weights of evidence.
 
@@ -560,6 +594,9 @@ class EvidentialRBFClassifier(PrototypeClassifier):
     >>> model.predict_mass([[5, 3, 100, 100]]).masses.round(2)
     array([[0., 0., 0., 0., 0., 0., 0., 1.]])
     """
+
+    _network: fields.Stored[RBFParameters]
+    weights_: fields.Stored[fields.Matrix]
 
     _switches = MappingProxyType({"standardize": True})
 
@@ -679,3 +716,13 @@ class EvidentialRBFClassifier(PrototypeClassifier):
     def _masses(self, rows: FloatArray) -> FloatArray:
         constants = np.zeros_like(self.weights_)
         return masses_of_evidence(self._activations(rows), self.weights_, constants, self.focal_sets_)
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        network, shape = self._network, (len(self._network.prototypes), len(self.classes_))
+        check_shape("gamma", network.gamma, shape[:1])
+        check_shape("weights", network.weights, shape)
+        check_shape("weights_", self.weights_, shape)
+        if self.focal_sets_ != sets_of_evidence(list(self.focal_sets_.frame)):
+            raise ValueError("its sets must be those of weights of evidence")

@@ -17,6 +17,7 @@ from evlearn.mixture.missing_values import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.credal_partition import with_problems
 from evlearn.partition.estimators import digest_of_data, with_names_of
+from evlearn.storage import fields
 from evlearn.utils.convergence import CallbackSupportMixin, warn_caller
 from evlearn.utils.formatting import format_number
 from evlearn.utils.parameters import Switchable
@@ -33,20 +34,27 @@ _MAX_SCALE_RATIO = 500.0
 class EvidentialClusterer(Switchable, ClusterMixin, CallbackSupportMixin, BaseEstimator):
     """Base class: an estimator implements `predict_mass`, from which the other predictions are derived."""
 
+    n_features_in_: fields.Stored[fields.PositiveCount]
+    feature_names_in_: fields.StoredIfSet[fields.FeatureNames]
+    objective_: fields.StoredIfSet[fields.ExtendedNumber]
+    objective_history_: fields.StoredIfSet[fields.ExtendedVector]
+    n_iter_: fields.StoredIfSet[int]
+    converged_: fields.StoredIfSet[bool]
+
     credal_partition_: CredalPartition
-    focal_sets_: FocalSets
+    focal_sets_: fields.Stored[FocalSets]
     masses_: FloatArray
     labels_: IntArray
 
     #: Whether missing values are accepted and increase doubt.
     _takes_gaps = False
-    _gaps: Gaps | None
+    _gaps: fields.StoredIfSet[Gaps | None]
 
     #: Whether the fit had at most as many samples as clusters, so that no sample is sure.
-    _lacks_evidence = False
+    _lacks_evidence: fields.StoredIfSet[bool] = False
 
     #: Sentences about problems of the fit, for the summaries of its results.
-    _problems: tuple[str, ...] = ()
+    _problems: fields.StoredIfSet[fields.Sentences] = ()
 
     #: Whether `predict_mass` returns the masses of the fit for training samples, so that no digest is needed.
     _predicts_its_fit = False
@@ -208,6 +216,31 @@ class EvidentialClusterer(Switchable, ClusterMixin, CallbackSupportMixin, BaseEs
             self.credal_partition_ = with_names_of(X, self.credal_partition_)
             if not self._predicts_its_fit:
                 self._fitted_to = digest_of_data(X)
+
+    # Files
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        model, gaps = self.__dict__.get("_model"), self.__dict__.get("_gaps")
+        if model is not None and model.focal_sets != self.focal_sets_:
+            raise ValueError("its model and focal_sets_ have different sets")
+        if gaps is not None:
+            fields.check_features(self, len(gaps.center))
+
+    def _check_reach(self, metric: Any, training: Any, indices: Any) -> None:
+        """Raise unless rows have a value for each training sample, or for each feature."""
+        if self._metric != metric or metric is None:
+            raise ValueError(
+                f"its metric is {fields.shortened(self._metric)}, but its model has {fields.shortened(metric)}"
+            )
+        if (metric == "precomputed") != (training is None):
+            raise ValueError(
+                f"with metric={fields.shortened(metric)}, its training samples are missing or not allowed"
+            )
+        if training is not None:
+            fields.check_features(self, training.shape[1])
+        elif indices.max(initial=0) >= self.n_features_in_:
+            raise ValueError(f"it refers to a sample beyond the {self.n_features_in_} columns of a row")
 
 
 def read_in_memory(estimator: Any, X: Any, *, reset: bool) -> FloatArray:

@@ -15,6 +15,7 @@ from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import as_credal
+from evlearn.storage import fields
 from evlearn.utils.parameters import Specification
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_choice, check_flag, check_integer
@@ -27,6 +28,7 @@ _FREE_BYTES, _TIMES_THE_DATA = 1 << 30, 64
 _MACHINE, _CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
+@fields.stored
 @dataclass
 class FocalFamily(Specification):
     """Specification of a family of focal sets, for the parameter `focal_sets` of clusterers.

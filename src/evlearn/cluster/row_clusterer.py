@@ -24,6 +24,7 @@ from evlearn.cluster.missing_values import GapModel
 from evlearn.partition import SURE_LEVEL, CredalPartition, Verdict
 from evlearn.partition.credal_partition import with_problems
 from evlearn.partition.estimators import with_names_of
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.files import name_file_in_errors, same_file
 from evlearn.utils.parallel import one_blas_thread, reuse_workers
@@ -60,7 +61,7 @@ class BlockModel:
         Sets of the columns of the masses.
     """
 
-    masses: FloatArray
+    masses: fields.Masses
     focal_sets: FocalSets
 
     def assign(self, rows: Any, weights: Any = None) -> FloatArray:

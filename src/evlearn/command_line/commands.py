@@ -35,7 +35,7 @@ from evlearn.command_line.tables import (
     read_constraints,
 )
 from evlearn.exceptions import CollapseWarning
-from evlearn.model_files import load_model, save_model
+from evlearn.export.models import load_model, save_model
 from evlearn.model_selection import select_n_clusters
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.summary import PartitionSummary

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from evlearn.model_files import archive_of, check_archive
+from evlearn.export.models import archive_of, check_archive
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.verdict import distinct_sets
 from evlearn.utils.cells import escape_formula

@@ -12,12 +12,19 @@ from sklearn.utils.validation import check_is_fitted
 from evlearn.belief import FocalSets
 from evlearn.cluster.base import EvidentialClusterer, read_in_memory
 from evlearn.conformal.p_values import OutlierScorer, Scores, contour, nonconformity, shorten_contour
-from evlearn.conformal.replication import Calibration, best_clusters, cross_calibrate, split_calibrate
+from evlearn.conformal.replication import (
+    Calibration,
+    ClustererAdapter,
+    best_clusters,
+    cross_calibrate,
+    split_calibrate,
+)
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import split_pipeline, transform_through_pipeline, with_names_of
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit, record_problems
 from evlearn.utils.typing import BoolArray, ClustererLike, FloatArray, IntArray, RandomSeed
-from evlearn.utils.validation import check_choice, check_integer, check_real
+from evlearn.utils.validation import check_choice, check_integer, check_real, check_shape
 
 #: Maximum number of clusters for which masses have columns for all sets of clusters.
 _MAX_FULL_CLUSTERS = 6
@@ -106,6 +113,7 @@ class DoubtSources:
         )
 
 
+@fields.stored
 class ConformalClusterer(EvidentialClusterer):
     """Conformal sets of clusters, around any clusterer.
 
@@ -218,6 +226,13 @@ class ConformalClusterer(EvidentialClusterer):
     array([[False, False,  True],
            [False, False,  True]])
     """
+
+    _adapter: fields.Stored[ClustererAdapter]
+    _scores: fields.Stored[Scores]
+    _outlier_scorer: fields.Stored[OutlierScorer]
+    n_clusters_: fields.Stored[fields.PositiveCount]
+    n_calibration_: fields.StoredIfSet[fields.PositiveCount]
+    coverage_: fields.StoredIfSet[fields.Fraction | None]
 
     def __init__(
         self,
@@ -444,6 +459,23 @@ class ConformalClusterer(EvidentialClusterer):
                 f"confidence_level must be below 1 - outlier_level = {1 - self.outlier_level:g}, got {value!r}; "
                 "decrease confidence_level or outlier_level."
             )
+
+    def _after_loading(self) -> None:
+        """Set the estimator, and raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        self._check_parameters()
+        self.estimator_ = self._adapter.estimator
+        adapter, scorer = self._adapter, self._outlier_scorer
+        fields.check_features(adapter.estimator, self.n_features_in_)
+        check_shape("medians", scorer.medians, (self.n_clusters_ + 1,))
+        if not len(self._scores.values) or not len(scorer.scores.values):
+            raise ValueError("it has no scores to compare with")
+        if scorer.n_neighbors > len(scorer.samples):
+            raise ValueError("it needs more neighbors than there are samples")
+        origin = np.zeros((1, self.n_features_in_))
+        if adapter.support(origin).shape[1] != self.n_clusters_:
+            raise ValueError("its estimator has a different number of clusters")
+        check_shape("samples", scorer.samples, (len(scorer.samples), self._transformed(origin).shape[1]))
 
 
 def _columns(partition: CredalPartition) -> FocalSets:

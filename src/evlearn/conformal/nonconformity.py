@@ -1,7 +1,7 @@
 """Nonconformity of samples with known classes, by several criteria."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -12,6 +12,7 @@ from sklearn.covariance import ledoit_wolf
 from evlearn.classify import EvidentialKNNClassifier
 from evlearn.classify.samples import distinct_rows, in_units, usual_values
 from evlearn.neighbors import BoxTree
+from evlearn.storage import fields
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 #: Names of the criteria, in order.
@@ -21,6 +22,7 @@ _MIN_DISTANCE = 1e-9
 _PENALTY = 0.01  # on squared weights
 
 
+@fields.stored
 @dataclass(frozen=True)
 class Strangeness:
     """Models of the known classes, and the strangeness of other samples.
@@ -41,14 +43,14 @@ class Strangeness:
         Logarithms of distances between whitened training samples and their neighbors.
     """
 
-    classifier: Any
+    classifier: Annotated[Any, fields.predictor, fields.NESTED]
     evidence: EvidentialKNNClassifier
-    center: FloatArray
-    unit: FloatArray
-    whitening: FloatArray
+    center: fields.Vector
+    unit: fields.ScaleVector
+    whitening: fields.Matrix
     samples: BoxTree
     whitened: BoxTree
-    spacing: FloatArray
+    spacing: fields.Vector
 
     @classmethod
     def fit(cls, classifier: Any, data: FloatArray, codes: IntArray) -> "Strangeness":

@@ -1,10 +1,12 @@
 """Nonconformity scores of clusters, outlier scores, and their p-values and plausibilities."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from evlearn.neighbors import find_nearest, find_neighbors
+from evlearn.storage import fields
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 #: Maximum number of clusters with masses on all nested sets, and number of most plausible clusters with nested
@@ -22,12 +24,13 @@ def nonconformity(support: FloatArray) -> FloatArray:
     return np.asarray(np.where(best, -support, -np.log(np.maximum(support, np.finfo(np.float64).tiny))))
 
 
+@fields.stored
 @dataclass(frozen=True)
 class Scores:
     """Sorted reference scores, possibly several per sample."""
 
-    values: FloatArray
-    n_samples: int
+    values: Annotated[FloatArray, fields.ascending]
+    n_samples: fields.PositiveCount
 
     @classmethod
     def of(cls, values: FloatArray, samples: IntArray) -> "Scores":

@@ -5,7 +5,8 @@ The support of clusters by a clusterer consists of masses, probabilities, shares
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from types import NoneType
+from typing import Annotated, Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -18,6 +19,7 @@ from evlearn.cluster.base import with_seed, without_files
 from evlearn.conformal.p_values import nonconformity
 from evlearn.neighbors import find_nearest
 from evlearn.partition.estimators import memberships_of, split_pipeline, transform_through_pipeline
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray, IntArray
@@ -27,6 +29,7 @@ _BLOCK_SIZE = 1 << 20
 _MAX_SEED = np.iinfo(np.int32).max
 
 
+@fields.stored
 @dataclass(frozen=True)
 class ClustererAdapter:
     """A fitted clusterer with a common method to predict the support of each cluster.
@@ -34,9 +37,9 @@ class ClustererAdapter:
     Rows of support sum to 1, or to less if a part of the support is for noise.
     """
 
-    estimator: Any
-    training_rows: FloatArray | None
-    n_neighbors: int
+    estimator: Annotated[Any, fields.predictor, fields.NESTED]
+    training_rows: Annotated[FloatArray | None, fields.instance(NoneType)]
+    n_neighbors: fields.PositiveCount
 
     @property
     def is_soft(self) -> bool:

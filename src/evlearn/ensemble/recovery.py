@@ -14,7 +14,7 @@ before, by one of the `RULES`.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from evlearn.cluster.pairwise.pair_graph import AllPairs
 from evlearn.kernels.evclus import sweep_products
 from evlearn.partition import CredalPartition
 from evlearn.partition.relational import PairMasses, masses_of_block, pair_forms
+from evlearn.storage import fields
 from evlearn.utils.chunks import BLOCK_ROWS, row_blocks
 from evlearn.utils.convergence import Report, Trace
 from evlearn.utils.typing import FloatArray, IntArray
@@ -247,6 +248,7 @@ def recover_masses(
     )
 
 
+@fields.stored
 @dataclass(frozen=True, kw_only=True)
 class Landmarks:
     """Samples with known masses, which determine the masses of other samples, each separately.
@@ -263,10 +265,12 @@ class Landmarks:
         Rule of combination for statements.
     """
 
-    partitions: Sequence[CredalPartition]
-    masses: FloatArray
+    partitions: Annotated[
+        Sequence[CredalPartition], fields.list_of(fields.instance(CredalPartition), min_length=1)
+    ]
+    masses: fields.Masses
     focal_sets: FocalSets
-    rule: str
+    rule: Annotated[str, fields.text(*RULES)]
 
     def masses_of(self, partitions: Sequence[CredalPartition]) -> FloatArray:
         """Return the masses of samples from their partitions by each member."""

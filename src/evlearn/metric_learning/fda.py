@@ -17,12 +17,14 @@ from evlearn.metric_learning.directions import (
     with_signs,
 )
 from evlearn.metric_learning.features import LinearFeatures, LinearOrKernelFeatures, labeled_classes
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray, IntArray, Metric
 from evlearn.utils.validation import check_integer, check_real
 
 
+@fields.stored
 class FDA(LinearOrKernelFeatures):
     r"""Fisher discriminant analysis: features in which labeled classes are compact and far apart.
 
@@ -98,6 +100,8 @@ class FDA(LinearOrKernelFeatures):
     True
     """
 
+    intercept_: fields.StoredIfSet[fields.Vector]
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -163,6 +167,7 @@ class FDA(LinearOrKernelFeatures):
         self._set_kernel(data, labeled, dual_coef, self.intercept_)
 
 
+@fields.stored
 class LocalFDA(LinearFeatures):
     r"""Local Fisher discriminant analysis, for classes that consist of several groups.
 
@@ -207,6 +212,8 @@ class LocalFDA(LinearFeatures):
     >>> LocalFDA(n_neighbors=2).fit(X, y).transform(X).shape
     (6, 1)
     """
+
+    components_: fields.Stored[fields.Matrix]
 
     def __init__(self, n_components: int | None = None, *, n_neighbors: int = 7, reg: float = 1e-6) -> None:
         self.n_components = n_components

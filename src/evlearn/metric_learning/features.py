@@ -3,7 +3,7 @@
 Their training information consists of constraints on pairs of samples, or of labels.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.pairs import label_codes
+from evlearn.storage import fields
 from evlearn.utils.convergence import CallbackSupportMixin
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, IntArray
-from evlearn.utils.validation import check_choice, check_no_extreme_rows, check_range, check_real
+from evlearn.utils.validation import check_choice, check_no_extreme_rows, check_range, check_real, check_shape
 
 #: Maximum number of constraints from labels. If there are more pairs, this number is drawn at random.
 MAX_PAIRS = 20_000
@@ -95,7 +96,15 @@ def _pairs_of_labels(codes: IntArray, random: np.random.RandomState) -> Pairwise
 class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
     """Base class: features are products of the original features with `components_`."""
 
-    components_: FloatArray
+    n_features_in_: fields.Stored[fields.PositiveCount]
+    feature_names_in_: fields.StoredIfSet[fields.FeatureNames]
+    objective_: fields.StoredIfSet[fields.ExtendedNumber]
+    objective_history_: fields.StoredIfSet[fields.ExtendedVector]
+    n_iter_: fields.StoredIfSet[int]
+    converged_: fields.StoredIfSet[bool]
+    ratios_: fields.StoredIfSet[fields.ExtendedVector]
+
+    components_: fields.StoredIfSet[fields.Matrix]
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Compute the features of samples.
@@ -134,15 +143,24 @@ class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
     def _n_features_out(self) -> int:
         return len(self.components_)
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        n_components, n_features = self.components_.shape
+        fields.check_features(self, n_features)
+        check_shape("ratios_", self.__dict__.get("ratios_"), (n_components,))
+
 
 class LinearOrKernelFeatures(LinearFeatures):
     """Base class: linear features if `kernel` is None, else products of kernel values with `dual_coef_`."""
 
+    _support_rows: fields.StoredIfSet[fields.Matrix]
+    _intercept: fields.StoredIfSet[Annotated[Any, fields.any_of(fields.number(), fields.array(1))]]
+
     kernel: Any
     gamma: float | None
     kernel_params: dict[str, float] | None
-    dual_coef_: FloatArray
-    support_: IntArray
+    dual_coef_: fields.StoredIfSet[fields.Matrix]
+    support_: fields.StoredIfSet[fields.Indices]
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Compute the features of samples.
@@ -255,3 +273,47 @@ class LinearOrKernelFeatures(LinearFeatures):
         self._support_rows = data[:0] if self._is_precomputed() else data[samples]
         self._intercept = intercept
         self.dual_coef_ = dual_coef
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        self._check_stored_kernel()
+        attributes, is_linear = vars(self).keys(), self.kernel is None
+        required = {"components_"} if is_linear else {"support_", "_support_rows", "_intercept", "dual_coef_"}
+        missing = required - attributes
+        if missing:
+            raise ValueError(f"its structure is broken, because it lacks {min(missing)!r}")
+        excess = attributes & (set(KERNEL_ATTRIBUTES) if is_linear else {"components_"})
+        if excess:
+            raise ValueError(f"with kernel={self.kernel!r} it must not have {min(excess)!r}")
+        if is_linear:
+            super()._after_loading()
+        else:
+            self._check_expansion()
+
+    def _check_expansion(self) -> None:
+        """Raise unless the attributes of a fit with a kernel are consistent."""
+        n_components, n_support = self.dual_coef_.shape
+        precomputed = self.kernel == "precomputed"
+        rows = (0 if precomputed else n_support, self.n_features_in_)
+        check_shape("support_", self.support_, (n_support,))
+        check_shape("_support_rows", self._support_rows, rows)
+        for name in ("_intercept", "intercept_"):
+            value = self.__dict__.get(name)
+            if isinstance(value, np.ndarray):
+                check_shape(name, value, (n_components,))
+        if precomputed and self.support_.max(initial=0) >= self.n_features_in_:
+            raise ValueError(f"it refers to a sample beyond the {self.n_features_in_} columns of a row")
+
+    def _check_stored_kernel(self) -> None:
+        fields.optional(fields.text(*KERNELS))("kernel", self.kernel)
+        fields.optional(_POSITIVE)("gamma", self.gamma)
+        if self.kernel_params is not None:
+            fields.check_keys("kernel_params", self.kernel_params, (), KERNEL_PARAMS)
+            _POSITIVE("degree", self.kernel_params.get("degree", KERNEL_PARAMS["degree"]))
+            fields.number()("coef0", self.kernel_params.get("coef0", KERNEL_PARAMS["coef0"]))
+        for name in ("n_components", "reg", "tol"):
+            if isinstance(value := getattr(self, name, None), str):
+                fields.text("auto")(name, value)
+
+
+_POSITIVE = fields.number(0, above=True)

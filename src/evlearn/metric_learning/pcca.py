@@ -14,6 +14,7 @@ from evlearn.constraints import NamedConstraints, PairwiseConstraints
 from evlearn.constraints.named import resolve_constraints
 from evlearn.metric_learning.directions import kernel_coordinates, span
 from evlearn.metric_learning.features import LinearOrKernelFeatures, training_pairs
+from evlearn.storage import fields
 from evlearn.utils.convergence import Report, Trace, atomic_fit, best_of, minimize_lbfgs, publish_trace
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Steps
@@ -172,6 +173,7 @@ def _typical_length(loss: PairLoss) -> float:
     return float(np.sqrt(max(squares.sum(), 0) / len(loss.signs)))
 
 
+@fields.stored
 class PCCA(LinearOrKernelFeatures):
     r"""Pairwise constrained component analysis: features learned from must-links and cannot-links.
 

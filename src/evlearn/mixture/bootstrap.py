@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from evlearn.mixture.em import NOWHERE, Fitted, Mixture, Units, posterior, run_em, runs_per_call
 from evlearn.mixture.parsimonious_gaussian_mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.search import bic, simplest
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace, warn_caller
 from evlearn.utils.parallel import one_blas_thread, run_jobs
@@ -39,6 +40,7 @@ class Replicates(Protocol):
         """Return the probabilities of the components under each mixture."""
 
 
+@fields.stored
 @dataclass(frozen=True)
 class GaussianReplicates:
     """Gaussian mixtures fitted to resamples.

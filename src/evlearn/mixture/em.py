@@ -4,13 +4,14 @@ Several runs are computed together, from several starts or with several weights 
 share the overhead. Data are converted to units in which squares neither underflow nor overflow.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.special import rel_entr
 
 from evlearn.kernels.gaussian import expectations, moments
 from evlearn.mixture.covariance_models import BALLS, MODELS, raise_to_floor
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
@@ -27,6 +28,7 @@ _FARTHEST = 1e299
 NOWHERE = -(EXTREME_RATIO**2) / 2
 
 
+@fields.stored
 class Mixture(NamedTuple):
     """A Gaussian mixture, or several of them in leading axes.
 
@@ -40,9 +42,9 @@ class Mixture(NamedTuple):
         Covariance matrices of the components.
     """
 
-    weights: FloatArray
-    means: FloatArray
-    covariances: FloatArray
+    weights: fields.Masses
+    means: Annotated[FloatArray, fields.array(3)]
+    covariances: Annotated[FloatArray, fields.array(4)]
 
 
 class Fitted(NamedTuple):
@@ -217,6 +219,7 @@ def posterior(X: FloatArray, mixtures: Mixture) -> tuple[FloatArray, FloatArray]
     return logs, shares
 
 
+@fields.stored
 class Units(NamedTuple):
     """Origin and scale of coordinates.
 
@@ -228,8 +231,8 @@ class Units(NamedTuple):
         Divisor, a power of 2, so that division is exact.
     """
 
-    center: FloatArray
-    scale: float
+    center: fields.Vector
+    scale: fields.PositiveNumber
 
     @classmethod
     def of(cls, data: FloatArray) -> "Units":

@@ -8,13 +8,14 @@ the distribution :math:`p(x_m\mid x_o)` of the missing values :math:`x_m` of a s
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import KNNImputer
 
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_shape
@@ -56,6 +57,7 @@ class Filled(NamedTuple):
     weights: FloatArray
 
 
+@fields.stored
 @dataclass(frozen=True)
 class Gaps:
     """A Gaussian mixture that models missing values, in its own units.
@@ -74,12 +76,12 @@ class Gaps:
         Draws from a component relative to its mean.
     """
 
-    center: FloatArray
-    scale: FloatArray
-    shares: FloatArray
-    means: FloatArray
-    covariance: FloatArray
-    noise: FloatArray
+    center: fields.Vector
+    scale: fields.PositiveVector
+    shares: Annotated[FloatArray, fields.array(1, low=np.finfo(float).tiny, high=fields.LARGEST_MASS)]
+    means: Annotated[FloatArray, fields.array(2, low=-1e6, high=1e6)]
+    covariance: Annotated[FloatArray, fields.covariance]
+    noise: Annotated[FloatArray, fields.array(2, low=-1e9, high=1e9)]
 
     def __post_init__(self) -> None:
         n_components, n_features = self.means.shape

@@ -23,8 +23,10 @@ from torch.nn.functional import pad, softplus
 
 from evlearn.belief import FocalSets
 from evlearn.neural.reading import Reader
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_shape
 
 LINKS = ("r", "paper")
 #: Maximum number of rows per block.
@@ -46,6 +48,9 @@ class OutlierLink(nn.Module):
         return masses * (1 - empty) + pad(empty, (0, masses.shape[1] - 1))
 
 
+@fields.stored_as(
+    weights=fields.list_of(fields.array(2), min_length=1), biases=fields.list_of(fields.array(1), min_length=1)
+)
 class EvidentialNetwork(nn.Module):
     """Network whose outputs are masses."""
 
@@ -58,6 +63,44 @@ class EvidentialNetwork(nn.Module):
         """Return the masses of rows."""
         masses = torch.softmax(self.body(inputs), dim=1)
         return masses if self.link is None or scores is None else self.link(masses, scores)
+
+    def to_stored(self) -> dict[str, Any]:
+        """Return the weights and biases of a network with ReLU layers."""
+        body = self.body
+        parts: list[Any] = list(body) if isinstance(body, nn.Sequential) else []
+        linear = parts[::2]
+        if self.link is not None or not _is_plain(parts):
+            raise TypeError(
+                "a model file can hold only NNEVCLUS networks that are given as sizes of layers, without "
+                "outlier_model; use joblib.dump for others."
+            )
+        return {
+            "weights": [layer.weight.detach().cpu().numpy() for layer in linear],
+            "biases": [layer.bias.detach().cpu().numpy() for layer in linear],
+        }
+
+    @classmethod
+    def from_stored(cls, weights: Any, biases: Any) -> "EvidentialNetwork":
+        """Build a network with ReLU layers from weights and biases."""
+        sizes = [weights[0].shape[1], *(len(weight) for weight in weights)]
+        if (
+            len(weights) != len(biases)
+            or len({values.dtype for values in (*weights, *biases)}) > 1
+            or min(sizes) < 1
+        ):
+            raise ValueError("a network must have a bias for each layer, all of the same precision")
+        for (before, after), weight, bias in zip(pairwise(sizes), weights, biases, strict=True):
+            check_shape("weights", weight, (after, before))
+            check_shape("biases", bias, (after,))
+        with torch.random.fork_rng(devices=[]):  # new layers draw random weights
+            body = layers(sizes[0], sizes[1:-1], sizes[-1])
+        with torch.no_grad():
+            body.to(dtype=torch.from_numpy(weights[0]).dtype)
+            linear: list[Any] = list(body)[::2]
+            for layer, weight, bias in zip(linear, weights, biases, strict=True):
+                layer.weight.copy_(torch.from_numpy(weight))
+                layer.bias.copy_(torch.from_numpy(bias))
+        return cls(body, None).eval()
 
 
 def layers(n_inputs: int, hidden_layer_sizes: Sequence[int], n_outputs: int) -> nn.Sequential:
@@ -156,3 +199,9 @@ def as_tensor(values: Any, reference: Tensor) -> Any:
         return None
     writable = values if values.flags.writeable else values.copy()  # torch requires writable arrays
     return torch.as_tensor(writable, dtype=reference.dtype, device=reference.device)
+
+
+def _is_plain(parts: list[Any]) -> bool:
+    """Return True if a network consists of linear layers with biases and ReLU between them."""
+    kinds = [nn.Linear, nn.ReLU] * (len(parts) // 2) + [nn.Linear]
+    return [type(part) for part in parts] == kinds and all(part.bias is not None for part in parts[::2])

@@ -54,13 +54,14 @@ from evlearn.neural.training import (
     train_on_all_pairs,
 )
 from evlearn.neural.training_samples import ArraySamples, RowSamples, TrainingSamples
-from evlearn.utils.checkpoints import Checkpoint, identity_of
+from evlearn.storage import fields
+from evlearn.storage.checkpoints import Checkpoint, identity_of
 from evlearn.utils.convergence import Report, Trace, atomic_fit, publish_trace
 from evlearn.utils.parallel import SharedLimit
 from evlearn.utils.progress import Steps, expect_tasks
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import DataLike, EstimatorLike, Metric, NumbersLike, RandomSeed
-from evlearn.utils.validation import check_choice, check_flag, check_integer, check_range, check_real
+from evlearn.utils.validation import check_choice, check_flag, check_integer, check_range, check_real, check_shape
 
 #: Maximum numbers of samples for "lbfgs" by default, and for any solver without mini-batches.
 _AUTO_LBFGS_SAMPLES, _MAX_SAMPLES_OF_ALL_PAIRS = 1000, 20_000
@@ -79,6 +80,7 @@ InitialWeights: TypeAlias = Literal["evclus", "random", "given"]
 Guides: TypeAlias = Literal["auto", "peaks", "evclus"] | None
 
 
+@fields.stored
 class NNEVCLUS(RowwiseClusterer):
     r"""Evidential clustering with a neural network: the more similar 2 samples, the less their masses conflict.
 
@@ -208,6 +210,10 @@ class NNEVCLUS(RowwiseClusterer):
     >>> model.predict_mass([[0, 0], [2, 2]]).to_hard().shape
     (2,)
     """
+
+    _model: fields.Stored[NeuralModel]
+    d0_: fields.StoredIfSet[fields.PositiveNumber]
+    d1_: fields.StoredIfSet[fields.NonnegativeNumber]
 
     _fewer_sets = "neighbor_pairs"
     # "outlier_link" is "r" or "paper": masses of the empty set as in the R package, which vanish fast inside the
@@ -719,6 +725,22 @@ class NNEVCLUS(RowwiseClusterer):
             self._publish_masses(problem.rows)
         publish_trace(self, trace, "the loss", max_iter=self.max_iter)
         self.objective_ = trace.state.objective
+
+    def _after_loading(self) -> None:
+        """Set the network, and raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model = self._model
+        reader = model.reader
+        fields.check_features(self, len(reader.mean))
+        n_inputs = len(reader.mean) if reader.components is None else len(reader.components)
+        check_shape("components", reader.components, (n_inputs, len(reader.mean)))
+        check_shape("scale", reader.scale, (n_inputs,))
+        if isinstance(reader.middle, np.ndarray):
+            check_shape("middle", reader.middle, (n_inputs,))
+        weights = model.network.to_stored()["weights"]
+        if weights[0].shape[1] != n_inputs or len(weights[-1]) != len(model.focal_sets):
+            raise ValueError(f"its network must have {n_inputs} inputs and {len(model.focal_sets)} outputs")
+        self.network_, self.outlier_model_ = model.network, None
 
 
 def one_torch_thread() -> AbstractContextManager[None]:

@@ -20,12 +20,12 @@ from torch.nn.parallel import DistributedDataParallel
 from evlearn.neural.losses import Losses, SideInformation
 from evlearn.neural.network import EvidentialNetwork
 from evlearn.neural.training_samples import TrainingSamples
-from evlearn.utils.checkpoints import Checkpoint
+from evlearn.storage import fields
+from evlearn.storage.checkpoints import Checkpoint
 from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.parameters import Specification
-from evlearn.utils.stored_values import array, check_keys, check_length
 from evlearn.utils.typing import IntArray
-from evlearn.utils.validation import check_choice, check_integer, check_real
+from evlearn.utils.validation import check_choice, check_integer, check_real, check_shape
 
 SOLVERS = ("auto", "lbfgs", "adam", "rmsprop")
 #: Parameters of RMSprop in the paper.
@@ -533,31 +533,21 @@ class BatchTraining:
         self.history, self.converged = arrays["history"].tolist(), bool(converged)
 
     def _check(self, arrays: dict[str, Any]) -> None:
-        current = self._network.state_dict()
-        shapes = {
-            f"{prefix}_{name}": tuple(old.shape) for prefix in ("now", "best") for name, old in current.items()
-        }
-        parameters = list(enumerate(self._network.parameters()))
-        shapes |= {f"squares_{k}": tuple(weights.shape) for k, weights in parameters}
-        shapes |= {f"step_{k}": () for k, _ in parameters}
-        shapes |= {"counts": (4,), "rate": (), "objective": (), "history": (self._count_epochs(arrays) + 1,)}
-        check_keys("the state", arrays, shapes)
+        shapes = {name: values.shape for name, values in self.to_arrays().items()}
+        counts = arrays.get("counts", np.empty(0))
+        shapes["history"] = (int(counts[2]) + 1 if counts.shape == (4,) else 1,)
+        fields.check_keys("the state", arrays, shapes)
         for name, shape in shapes.items():
             may_be_infinite = name in ("objective", "history")  # for weights that diverged
             minimum = 0.0 if name.startswith(("counts", "rate", "squares", "step")) else -np.inf
-            array(len(shape), "iu" if name == "counts" else "fiu", low=minimum, finite=not may_be_infinite)(
+            fields.array(len(shape), "iu" if name == "counts" else "fiu", low=minimum, finite=not may_be_infinite)(
                 name, arrays[name]
             )
-            check_length(name, arrays[name], shape)
+            check_shape(name, arrays[name], shape)
         if not 0 < float(arrays["rate"]) <= self._batches.learning_rate:  # it is only halved
             raise ValueError(
                 f"rate must be above 0 and at most {self._batches.learning_rate}, got {arrays['rate']}"
             )
-
-    def _count_epochs(self, arrays: dict[str, Any]) -> int:
-        """Return the number of epochs of a state."""
-        counts = arrays.get("counts", np.empty(0))
-        return int(counts[2]) if counts.shape == (4,) else 0
 
 
 def _slice_samples(samples: IntArray | range, start: int, stop: int) -> IntArray:

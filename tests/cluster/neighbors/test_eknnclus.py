@@ -29,7 +29,7 @@ from evlearn.cluster import EKNNClus
 from evlearn.cluster.neighbors.label_search import Support, combine_evidence, search_labels
 from evlearn.datasets import make_fourclass
 from evlearn.exceptions import CollapseWarning
-from evlearn.model_files import load_model, save_model
+from evlearn.export.models import load_model, save_model
 from evlearn.utils.parameters import with_switches
 
 ignore_single_cluster = pytest.mark.filterwarnings("ignore:all samples are in one cluster:UserWarning")

@@ -17,12 +17,14 @@ from evlearn.cluster.focal_families import SelectedSetsLike
 from evlearn.cluster.neighbors.belief_peaks import belief_peaks
 from evlearn.cluster.outlier_rule import OUTLIER_RATE
 from evlearn.cluster.set_costs import SetCosts
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit, warn_of_collapse
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike, FloatArray, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real
 
 
+@fields.stored
 class BPEC(PrototypeClusterer):
     """Belief-peak evidential clustering: prototypes are samples that their neighbors support as centers.
 

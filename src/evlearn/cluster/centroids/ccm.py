@@ -11,12 +11,14 @@ from evlearn.cluster.centroids.scales import ResolvedParameters
 from evlearn.cluster.focal_families import SelectedSetsLike
 from evlearn.cluster.outlier_rule import OUTLIER_RATE
 from evlearn.cluster.set_costs import SetCosts
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_integer, check_real
 
 
+@fields.stored
 class CCM(OnlineClusterer):
     """Credal c-means: k-means with doubt, the recommended method for samples with features.
 

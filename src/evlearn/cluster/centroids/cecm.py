@@ -35,6 +35,7 @@ from evlearn.constraints import NamedConstraints, PairwiseConstraints
 from evlearn.constraints.named import resolve_constraints
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
+from evlearn.storage import fields
 from evlearn.utils.convergence import Report, Trace, atomic_fit, descend, publish_trace
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Steps
@@ -49,6 +50,7 @@ _REMEDY = (
 )
 
 
+@fields.stored
 class CECM(DistanceFeatures, EvidentialClusterer):
     """Constrained evidential c-means: ECM with must-link and cannot-link constraints.
 

@@ -1,7 +1,7 @@
 """Base class of clusterers with prototypes."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from scipy.spatial.distance import pdist
@@ -22,16 +22,26 @@ from evlearn.cluster.missing_values import mean_with_gaps
 from evlearn.cluster.row_clusterer import RowwiseClusterer
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.mixture.missing_values import Gaps
+from evlearn.storage import fields
 from evlearn.utils.convergence import Trace, publish_trace
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike, FloatArray, NumbersLike, PathLike, RandomSeed
-from evlearn.utils.validation import check_integer, check_real
+from evlearn.utils.validation import check_integer, check_real, check_shape
 
 
 class DistanceFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Mixin of clusterers with prototypes; `_distances` returns the distances of samples to them."""
 
-    cluster_centers_: FloatArray
+    _model: fields.Stored[EuclideanModel | AdaptiveModel]
+    delta_: fields.Stored[fields.NonnegativeExtendedNumber]
+    metrics_: fields.StoredIfSet[Annotated[FloatArray, fields.array(3)]]
+    alpha_: fields.StoredIfSet[fields.NonnegativeNumber]
+    beta_: fields.StoredIfSet[Annotated[float, fields.number(1)]]
+    neighbor_share_: fields.StoredIfSet[fields.Fraction]
+    penalty_: fields.StoredIfSet[fields.ExtendedNumber]
+    n_clusters_: fields.StoredIfSet[fields.PositiveCount]
+
+    cluster_centers_: fields.Stored[fields.Matrix]
 
     def transform(self, X: DataLike) -> FloatArray:
         """Compute the distances of samples to the prototypes, as features for other estimators.
@@ -56,6 +66,16 @@ class DistanceFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()  # type: ignore[misc]
+        model = self._model
+        fields.check_features(self, model.n_features)
+        n_clusters, n_features = model.prototypes.shape
+        check_shape("cluster_centers_", self.__dict__.get("cluster_centers_"), (n_clusters, n_features))
+        check_shape("metrics_", self.__dict__.get("metrics_"), (n_clusters, n_features, n_features))
+        fields.check_count(self, "n_clusters_", n_clusters)
 
 
 @dataclass(frozen=True)

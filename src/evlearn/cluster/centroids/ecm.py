@@ -13,12 +13,14 @@ from evlearn.cluster.centroids.scales import ResolvedParameters
 from evlearn.cluster.focal_families import SelectedSetsLike
 from evlearn.cluster.outlier_rule import OUTLIER_RATE
 from evlearn.cluster.set_costs import SetCosts
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike, FloatArray, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_integer, check_real
 
 
+@fields.stored
 class ECM(OnlineClusterer):
     """Evidential c-means: k-means with samples that are torn between clusters, and outliers.
 

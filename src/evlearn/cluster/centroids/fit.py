@@ -15,7 +15,7 @@ from evlearn.belief import FocalSets
 from evlearn.blocks.dataset import ArrayDataset, RowDataset, check_weights, weight_unit
 from evlearn.blocks.sparse import Features, SparseBlock, SparseDataset
 from evlearn.cluster.centroids.adaptive import AdaptiveModel, Model
-from evlearn.cluster.centroids.fit_state import FitState, StoredDescent
+from evlearn.cluster.centroids.fit_state import Descent, FitState
 from evlearn.cluster.centroids.kmeans import ordinary_rows, squared_distances
 from evlearn.cluster.centroids.model import Coordinates, Statistics
 from evlearn.cluster.centroids.scales import ResolvedParameters, Scales, is_one_cloud
@@ -35,7 +35,7 @@ from evlearn.cluster.focal_families import (
     mutual_neighbors,
     n_pair_neighbors,
 )
-from evlearn.utils.checkpoints import Checkpoint, identity_of
+from evlearn.storage.checkpoints import Checkpoint, identity_of
 from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.progress import Steps
 from evlearn.utils.typing import FloatArray
@@ -302,7 +302,7 @@ class PrototypeFit:
             successor, objective, converged = alternation.step(iterate)
             history.append(objective)
             if self.checkpoint is not None and not converged:
-                state.current = StoredDescent(successor.model, history)
+                state.current = Descent(successor.model, history)
                 self.checkpoint.save(state.to_arrays())
             return successor, objective, converged
 
@@ -313,11 +313,11 @@ class PrototypeFit:
         end = descend(step, start, max_iter=method.max_iter, report=report_in_unit)
         if best is None or is_pair_stage or end.objective < best.objective:
             best = end
-        state.best = StoredDescent(best.state.model, best.history, best.converged)
+        state.best = Descent(best.state.model, best.history, best.converged)
         state.current, state.stage = None, state.stage + 1
         return best, best.objective, end.interrupted
 
-    def _resume(self, descent: StoredDescent) -> Trace[Iterate]:
+    def _resume(self, descent: Descent) -> Trace[Iterate]:
         return replace(self.alternation.trace(descent.model, descent.history), converged=descent.converged)
 
     def _with_pairs(self, model: Model) -> Model:

@@ -14,7 +14,7 @@ from evlearn.blocks import ArrayDataset, RowDataset
 from evlearn.blocks.dataset import check_weights, weight_unit
 from evlearn.blocks.open import needs_blocks
 from evlearn.blocks.sparse import Features, SparseDataset
-from evlearn.cluster.centroids.adaptive import Model
+from evlearn.cluster.centroids.adaptive import AdaptiveModel, Model
 from evlearn.cluster.centroids.clusterer import PrototypeClusterer
 from evlearn.cluster.centroids.fit import (
     Alternation,
@@ -33,10 +33,11 @@ from evlearn.cluster.centroids.starts import summarize_data
 from evlearn.cluster.focal_families import has_two_steps, kind_of
 from evlearn.mixture.missing_values import Gaps
 from evlearn.neighbors import find_neighbors
+from evlearn.storage import fields
 from evlearn.utils.convergence import Trace, atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike, FloatArray
-from evlearn.utils.validation import check_real
+from evlearn.utils.validation import check_real, check_shape
 
 _FIT_ATTRIBUTES = (
     *("credal_partition_", "masses_", "labels_"),
@@ -86,6 +87,7 @@ class BufferLimits(NamedTuple):
         return cls(size, max(n_represented, size), np.inf)
 
 
+@fields.stored
 @dataclass(frozen=True)
 class WarmupBuffer:
     """Random sample of the rows of a stream, against which its prototypes are checked.
@@ -104,8 +106,8 @@ class WarmupBuffer:
         Number of rows seen at the last check.
     """
 
-    rows: FloatArray
-    weights: FloatArray
+    rows: fields.Matrix
+    weights: fields.NonnegativeVector
     n_seen_at_check: int = 0
 
     @classmethod
@@ -184,10 +186,10 @@ class OnlineClusterer(PrototypeClusterer):
     """Base class of ECM and CCM, which also learn from batches."""
 
     half_life: float | None
-    n_samples_seen_: int
-    _statistics: Statistics
-    _seen_weight: float
-    _warmup_buffer: WarmupBuffer | None
+    n_samples_seen_: fields.StoredIfSet[int]
+    _statistics: fields.StoredIfSet[Statistics]
+    _seen_weight: fields.StoredIfSet[fields.PositiveNumber]
+    _warmup_buffer: fields.StoredIfSet[WarmupBuffer | None]
 
     @property
     def _takes_sparse(self) -> bool:
@@ -367,6 +369,29 @@ class OnlineClusterer(PrototypeClusterer):
     @property
     def _alpha(self) -> float:
         return getattr(self, "alpha_", 1.0)
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model = self._model
+        n_clusters, n_features = model.prototypes.shape
+        statistics: Statistics | None = self.__dict__.get("_statistics")
+        if statistics is None:
+            return
+        adaptive = isinstance(model, AdaptiveModel)
+        n_sets = len(model.focal_sets)
+        check_shape("_statistics.powers", statistics.powers, (n_sets,))
+        check_shape("_statistics.sums", statistics.sums, (n_sets - 1 if adaptive else n_clusters, n_features))
+        check_shape("_statistics.scatter", statistics.scatter, (n_clusters, n_features, n_features))
+        has_counts = {"_seen_weight", "n_samples_seen_"} <= self.__dict__.keys()
+        if (statistics.scatter is not None) != adaptive or not has_counts:
+            raise ValueError("the state of partial_fit is incomplete")
+        young: WarmupBuffer | None = self.__dict__.get("_warmup_buffer")
+        if young is not None:
+            largest = BufferLimits.of(None, n_clusters).size  # fewer rows with a half-life
+            n_rows = min(len(young.rows), largest, self.n_samples_seen_)
+            check_shape("_warmup_buffer.rows", young.rows, (n_rows, n_features))
+            check_shape("_warmup_buffer.weights", young.weights, (n_rows,))
 
 
 def _renumber_starts(state: FitState, centers: FloatArray, *, fixed_sets: bool) -> None:

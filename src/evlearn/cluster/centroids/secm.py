@@ -34,6 +34,7 @@ from evlearn.cluster.outlier_rule import OUTLIER_RATE
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
@@ -46,6 +47,7 @@ _BLOCK_ROWS = 1 << 16
 _NORMAL_MEDIAN = 0.6744897501960817
 
 
+@fields.stored
 class SECM(PrototypeClusterer):
     """Spatial evidential c-means: ECM for samples with neighbors, such as the pixels of an image.
 

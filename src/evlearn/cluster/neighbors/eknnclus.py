@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import Event
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -20,6 +20,7 @@ from evlearn.cluster.neighbors.label_search import LabelArray, Support, combine_
 from evlearn.neighbors import find_copies, find_nearest, find_neighbors, is_metric
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
+from evlearn.storage import fields
 from evlearn.utils.convergence import (
     Trace,
     atomic_fit,
@@ -40,6 +41,7 @@ _MAX_DISTINCT_LABELS, _MAX_RANDOM_LABELS = 1000, 500
 _SINGLES_SHARE = 0.5
 
 
+@fields.stored
 class EKNNClus(EvidentialClusterer):
     r"""EK-NNclus: evidential clustering by nearest neighbors, which also determines the number of clusters.
 
@@ -126,6 +128,10 @@ class EKNNClus(EvidentialClusterer):
     >>> model.n_clusters_
     4
     """
+
+    _model: "fields.Stored[NeighborModel]"
+    n_clusters_: fields.StoredIfSet[fields.PositiveCount]
+    scale_: fields.StoredIfSet[fields.PositiveNumber]
 
     # Exponent b of the support ``exp(-(d / s)**b)``, and lower bound of distances relative to the scale s.
     _switches = MappingProxyType({"power": 2.0, "min_distance": 1e-6})
@@ -331,7 +337,16 @@ class EKNNClus(EvidentialClusterer):
                 "These are outliers, or n_neighbors and q are too small; raise them to find fewer clusters.",
             )
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model = self._model
+        self._check_reach(model.metric, model.training, np.array([len(model.labels) - 1]))
+        fields.check_features(self, len(model.labels) if model.training is None else model.training.shape[1])
+        fields.check_count(self, "n_clusters_", model.focal_sets.frame_size)
 
+
+@fields.stored
 @dataclass(frozen=True)
 class NeighborModel:
     """Labeled samples that support labels of new samples.
@@ -355,13 +370,13 @@ class NeighborModel:
         by another one. None if there are no copies.
     """
 
-    training: FloatArray | None
-    labels: LabelArray
+    training: fields.Matrix | None
+    labels: Annotated[LabelArray, fields.array(1, "i", low=0)]
     support: Support
-    n_neighbors: int | None
-    metric: Any
+    n_neighbors: fields.PositiveCount | None
+    metric: Annotated[Any, fields.text()]
     focal_sets: FocalSets
-    shares: FloatArray | None = None
+    shares: fields.NonnegativeVector | None = None
 
     def __post_init__(self) -> None:
         # Compiled code uses these arrays as indices without bounds checks.

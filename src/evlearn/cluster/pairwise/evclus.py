@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
+from evlearn.belief import check_masses
 from evlearn.blocks.open import needs_blocks
 from evlearn.blocks.sparse import Features, SparseBlock, with_length
 from evlearn.cluster.dissimilarities import SPARSE_METRICS, check_dissimilarities, symmetric_dissimilarities
@@ -26,6 +27,7 @@ from evlearn.cluster.row_clusterer import RowwiseClusterer
 from evlearn.constraints import NamedConstraints, PairwiseConstraints
 from evlearn.constraints.named import resolve_constraints
 from evlearn.partition import CredalPartition
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit, publish_trace
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Steps
@@ -39,6 +41,7 @@ _MAX_LANDMARKS = 500
 _MAX_SHEPARD_PAIRS = 50_000
 
 
+@fields.stored
 class EVCLUS(RowwiseClusterer):
     r"""Evidential clustering of samples or dissimilarities, in which similar samples have little conflict.
 
@@ -162,6 +165,11 @@ class EVCLUS(RowwiseClusterer):
       outliers         1    (8.3 %)
       sure: a belief of 0.60 or more in one cluster
     """
+
+    _model: fields.Stored[LandmarkModel]
+    d0_: fields.StoredIfSet[fields.NonnegativeNumber]
+    d1_: fields.StoredIfSet[fields.NonnegativeNumber]
+    stress_: fields.StoredIfSet[fields.ExtendedNumber]
 
     _takes_gaps = True
 
@@ -419,3 +427,10 @@ class EVCLUS(RowwiseClusterer):
             self.conflict_, self.transformed_dissimilarities_ = solution.pairs.conflicts(
                 solution.masses, Y, _MAX_SHEPARD_PAIRS
             )
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model = self._model
+        check_masses(model.masses, model.focal_sets)
+        self._check_reach(model.metric, model.landmarks, model.indices)

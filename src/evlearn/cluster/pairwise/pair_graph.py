@@ -13,7 +13,7 @@ with :math:`d_1=0` in the papers.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from sklearn.metrics import pairwise_distances
 from evlearn.blocks.sparse import Features, SparseBlock
 from evlearn.cluster.dissimilarities import distances_between, row_distances
 from evlearn.kernels.evclus import residuals_graph, sweep_all_pairs, sweep_graph
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_choice, check_integer
@@ -39,6 +40,7 @@ MAX_SAMPLES_OF_ALL_PAIRS = 2000
 DEFAULT_PARTNERS = 200
 
 
+@fields.stored
 @dataclass(frozen=True)
 class Transform:
     """Transform of dissimilarities to target conflicts.
@@ -56,10 +58,10 @@ class Transform:
         samples are near, and the smallest square is part of all squares without information.
     """
 
-    kind: TransformKind
-    d0: float
-    ranks: FloatArray | None = None
-    d1: float = 0.0
+    kind: Annotated[TransformKind, fields.text(*TRANSFORMS)]
+    d0: fields.SquarableNumber
+    ranks: fields.Vector | None = None
+    d1: fields.NonnegativeNumber = 0.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.d1 < self.d0:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from threading import Event
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -43,6 +43,7 @@ from evlearn.cluster.relational.medoids import (
 from evlearn.neighbors import check_finite
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace, atomic_fit, best_of, descend, publish_trace, warn_of_collapse
 from evlearn.utils.parallel import one_blas_thread
@@ -55,6 +56,7 @@ from evlearn.utils.validation import (
     check_no_extreme_rows,
     check_range,
     check_real,
+    check_shape,
 )
 
 #: Quantile of the dissimilarities that bounds the distance to the empty set.
@@ -67,6 +69,7 @@ _HARD_STARTS = 10
 _BLOCK_SIZE = 1 << 22
 
 
+@fields.stored
 class ECMdd(EvidentialClusterer):
     r"""Evidential c-medoids: each cluster, and each set of clusters, is represented by samples.
 
@@ -180,6 +183,13 @@ class ECMdd(EvidentialClusterer):
       outliers         1    (8.3 %)
       sure: a belief of 0.60 or more in one cluster
     """
+
+    _model: fields.Stored[MedoidModel]
+    _training: fields.Stored[fields.Matrix | None]
+    beta_: fields.StoredIfSet[Annotated[float, fields.number(1)]]
+    medoid_indices_: fields.StoredIfSet[fields.Indices]
+    prototype_weights_: fields.StoredIfSet[fields.NonnegativeMatrix]
+    delta_: fields.StoredIfSet[fields.NonnegativeExtendedNumber]
 
     def __init__(
         self,
@@ -427,6 +437,21 @@ class ECMdd(EvidentialClusterer):
         block = dissimilarities[np.ix_(indices, indices)]
         crisp_medoids = settle_medoids(block, np.searchsorted(indices, medoids))
         return exponent_of(block**2 if self._squared else block, crisp_medoids)
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model, training = self._model, self._training
+        if training is not None:
+            check_shape("_training", training, (len(model.medoids.objects), self.n_features_in_))
+        self._check_reach(self._metric, training, model.medoids.objects)
+        median = model.medoid_dissimilarities is not None
+        if median != (self._kind.name == "median"):
+            raise ValueError(
+                f"its parameter medoids is {fields.shortened(self.medoids)}, which does not match its model"
+            )
+        shape = (model.focal_sets.frame_size,) if median else model.medoids.chosen.shape
+        check_shape("medoid_indices_", self.__dict__.get("medoid_indices_"), shape)
 
 
 def _read_medoids(init: Any, n_clusters: int, n_samples: int) -> IntArray:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -40,6 +40,7 @@ from evlearn.cluster.relational.weighted_means import (
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace, atomic_fit, best_of, descend, publish_trace, warn_caller
 from evlearn.utils.parallel import one_blas_thread
@@ -53,6 +54,7 @@ from evlearn.utils.validation import (
     check_no_extreme_rows,
     check_range,
     check_real,
+    check_shape,
 )
 
 #: Quantile of the dissimilarities that bounds the distance to the empty set.
@@ -63,6 +65,7 @@ _MAX_SAMPLES, _MAX_STARTS = 1000, 3
 _BLOCK_SIZE = 1 << 22
 
 
+@fields.stored
 class RECM(EvidentialClusterer):
     r"""Relational evidential c-means: prototypes that are computed from dissimilarities.
 
@@ -179,6 +182,15 @@ class RECM(EvidentialClusterer):
       outliers         1    (8.3 %)
       sure: a belief of 0.60 or more in one cluster
     """
+
+    _model: fields.Stored[RelationalModel]
+    _unit: fields.Stored[Squares]
+    _training: fields.Stored[fields.Matrix | None]
+    prototype_weights_: fields.StoredIfSet[fields.Matrix]
+    alpha_: fields.StoredIfSet[fields.NonnegativeNumber]
+    beta_: fields.StoredIfSet[Annotated[float, fields.number(1)]]
+    delta_: fields.StoredIfSet[fields.NonnegativeExtendedNumber]
+    shift_: fields.StoredIfSet[fields.NonnegativeExtendedNumber]
 
     _takes_gaps = True
 
@@ -457,6 +469,18 @@ class RECM(EvidentialClusterer):
         remedy = "Use fewer clusters." if isinstance(self.beta, str) else "Use beta='auto'."
         labels = CredalPartition(state.masses, state.model.focal_sets, validate=False).to_hard()
         warn_if_collapsed(separations, labels, self.n_clusters, parameters.width, remedy)
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model, training = self._model, self._training
+        n_clusters, n_samples = model.weights.shape
+        self._check_reach(self._metric, training, np.array([n_samples - 1]))
+        if training is None:
+            fields.check_features(self, n_samples)
+        else:
+            check_shape("_training", training, (n_samples, self.n_features_in_))
+        check_shape("prototype_weights_", self.__dict__.get("prototype_weights_"), (n_clusters, n_samples))
 
 
 def _start_at(

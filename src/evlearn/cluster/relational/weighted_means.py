@@ -17,6 +17,7 @@ from scipy.linalg import eigh
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.set_costs import SetCosts, masses_of_costs, solve_positive, total_cost
+from evlearn.storage import fields
 from evlearn.utils.convergence import Step, Trace
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_shape
@@ -33,6 +34,7 @@ _EIGENVALUE_ROUNDING = 1e-13
 _ZERO = 1e-14
 
 
+@fields.stored
 @dataclass(frozen=True)
 class RelationalModel:
     """Prototypes as weighted means of the samples of a training set.
@@ -50,9 +52,9 @@ class RelationalModel:
     """
 
     costs: SetCosts
-    weights: FloatArray
-    gram: FloatArray
-    mean: float
+    weights: fields.Matrix
+    gram: fields.Matrix
+    mean: fields.NonnegativeNumber
 
     def __post_init__(self) -> None:
         n_clusters = self.costs.focal_sets.frame_size
@@ -189,6 +191,7 @@ def _draw_seeds(squares: FloatArray, n_seeds: int, random: np.random.RandomState
     return seeds
 
 
+@fields.stored
 @dataclass(frozen=True)
 class Squares:
     """Transform of dissimilarities to squares in another unit.
@@ -205,10 +208,10 @@ class Squares:
         Number that is added to all squares except those of a sample and itself.
     """
 
-    scale: float
+    scale: fields.PositiveNumber
     squared: bool
-    mean: float
-    shift: float = 0.0
+    mean: fields.NonnegativeNumber
+    shift: fields.NonnegativeNumber = 0.0
 
     @classmethod
     def of(cls, dissimilarities: FloatArray, *, squared: bool, shifted: bool) -> tuple["Squares", FloatArray]:

@@ -5,19 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from evlearn.utils.stored_values import (
+from evlearn.storage.codec import array_of, describe_errors, read_json, table_of
+from evlearn.storage.fields import (
     array,
-    array_of,
     check_keys,
-    describe_errors,
     flag,
     instance,
     number,
     optional,
     quadratic_forms,
-    read_json,
     shortened,
-    table_of,
     text,
     whole,
 )

@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from evlearn.utils.archives import read_archive, write_archive
+from evlearn.storage.archives import read_archive, write_archive
 
 TYPES = ("|u1", "|b1", "<i8", "<f4", "<f8")
 ARRAYS = {

@@ -8,7 +8,7 @@ from evlearn.classify.base import LARGEST
 from evlearn.classify.neighbor_evidence import CrispEvidence, SoftEvidence
 from evlearn.classify.prototype_networks import ENNParameters, RBFParameters
 from evlearn.classify.weights_of_evidence import NEVER
-from evlearn.model_onnx.graph import Graph, Output, Value
+from evlearn.export.onnx.graph import Graph, Output, Value
 from evlearn.neighbors import BoxTree
 from evlearn.utils.typing import FloatArray
 

@@ -7,7 +7,7 @@ import torch
 from sklearn.svm import OneClassSVM
 from torch import Tensor, nn
 
-from evlearn.model_onnx.graph import Graph, Output
+from evlearn.export.onnx.graph import Graph, Output
 from evlearn.neural.network import EvidentialNetwork, OutlierLink
 from evlearn.neural.reading import Reader
 from evlearn.utils.typing import FloatArray

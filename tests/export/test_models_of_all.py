@@ -25,17 +25,15 @@ from sklearn.preprocessing import (
 )
 
 import evlearn
-from estimator_cases import CASES, public_estimators
-from evlearn import (
-    CredalPartition,
-    model_contents,
-)
+from estimator_cases import CASES, TRAINING_SAMPLE_ATTRIBUTES, public_estimators
+from evlearn import CredalPartition
 from evlearn.classify import (
     EvidentialKNNClassifier,
 )
 from evlearn.cluster import CCM, ECM, EVCLUS
 from evlearn.datasets import make_fourclass
 from evlearn.ensemble import CredalEnsemble
+from evlearn.export.models import find_schema
 from evlearn.preprocessing import GowerDistances, TableEncoder
 
 X, y = make_fourclass(120, random_state=0)
@@ -251,7 +249,7 @@ def test_unsupported_objects_are_refused_with_a_remedy(name, path):
 def test_every_public_estimator_has_files(name):
     if name == "NNEVCLUS":
         pytest.importorskip("torch")
-    assert model_contents.contents_of(name).estimator.__name__ == name
+    assert find_schema(name).kind.__name__ == name
 
 
 @pytest.mark.parametrize(
@@ -259,14 +257,15 @@ def test_every_public_estimator_has_files(name):
     [
         name
         for name, case in CASES.items()
-        if type(case.estimator).__name__ in model_contents.ESTIMATORS and hasattr(case.estimator, "predict_mass")
+        if find_schema(type(case.estimator).__name__) and hasattr(case.estimator, "predict_mass")
     ],
 )
 def test_all_that_a_fit_learns_is_written_or_about_the_training_set(name):
     model = CASES[name].fitted
-    contents = model_contents.ESTIMATORS[type(model).__name__]
-    names = {*contents.required, *contents.others, *model_contents.TRAINING_SAMPLE_ATTRIBUTES, *model.get_params()}
-    of_members = {"clusterers_", "partitions_", "estimator_"}  # recomputed, or about the training set
+    fields = find_schema(type(model).__name__).fields
+    names = {*fields, *TRAINING_SAMPLE_ATTRIBUTES, *model.get_params()}
+    # Recomputed, or about the training set.
+    of_members = {"clusterers_", "partitions_", "estimator_", "network_", "outlier_model_"}
     of_samples = {"p_values_", "outlier_p_values_", "doubt_"}
     assert vars(model).keys() <= names | of_members | of_samples
 

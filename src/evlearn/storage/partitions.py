@@ -1,6 +1,6 @@
 """Files of credal partitions, without pickle: readable JSON and compact npz.
 
-An ``.npz`` file is an archive of three arrays (`evlearn.utils.archives`): ``header`` (JSON as bytes),
+An ``.npz`` file is an archive of three arrays (`evlearn.storage.archives`): ``header`` (JSON as bytes),
 ``membership`` (the focal sets) and ``masses``, which can be read in place as a memory map.
 
 Files are not trusted: names, types, shapes and sizes are checked before memory is allocated, then the values.
@@ -8,35 +8,29 @@ Files are not trusted: names, types, shapes and sizes are checked before memory 
 
 import json
 from contextlib import AbstractContextManager
-from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from evlearn.belief import FocalSets
-from evlearn.utils.archives import header_array, read_archive, write_archive
-from evlearn.utils.chunks import row_blocks
-from evlearn.utils.files import atomic_write
-from evlearn.utils.stored_values import (
-    check_keys,
-    check_names,
+from evlearn.storage.archives import header_array, read_archive, write_archive
+from evlearn.storage.codec import (
+    check_size,
     describe_errors,
+    read_focal_sets,
     read_json,
-    sentences,
-    shortened,
+    sorted_sets,
     table_of,
 )
+from evlearn.storage.fields import check_keys, check_names, sentences, shortened
+from evlearn.utils.files import atomic_write
 from evlearn.utils.typing import FloatArray
 
 SCHEMA = "evlearn.CredalPartition"
 VERSION = 1
 _PROBLEMS = "problems"  # this key is absent if there are no problems
 _HEADER = ("schema", "version", "dtype", "frame_size", "cluster_names", "object_names")
-# Maximum numbers of clusters and of entries of the membership table that a small file may request.
-_CLUSTERS = 10_000
-_ENTRIES = 1 << 25
 
 
 class Stored(NamedTuple):
@@ -74,47 +68,6 @@ def read_file(path: Path, mmap: bool) -> Stored:
     if mmap:
         raise ValueError(f"mmap=True needs an .npz file, got {path.name}; save the partition as .npz.")
     return _read_json(path)
-
-
-def read_focal_sets(sets: Any, frame: Any, *, n_values: int = 0) -> FocalSets:
-    """Convert JSON to focal sets, and raise a ValueError if it is invalid.
-
-    `n_values` is the number of other values in the file.
-    """
-    size = frame if isinstance(frame, int) else len(frame)
-    if isinstance(frame, bool) or size < 1:
-        raise ValueError(f"the number of clusters is {shortened(frame)}")
-    if not isinstance(sets, list) or not sets or set(map(type, sets)) != {list}:
-        raise ValueError(f"focal_sets must be a list of lists, got {shortened(sets)}")
-    lengths = [len(members) for members in sets]
-    elements = list(chain.from_iterable(sets))
-    if not set(map(type, elements)) <= {int}:
-        raise ValueError("focal_sets must contain cluster numbers")
-    check_size(size, len(sets), n_values=n_values + len(elements))
-    if elements and not 0 <= min(elements) <= max(elements) < size:
-        raise ValueError(f"focal_sets has an element outside the frame of {size} clusters")
-    membership = np.zeros((len(sets), size), dtype=bool)
-    membership[np.repeat(np.arange(len(sets)), lengths), elements] = True
-    if any(sorted(set(members)) != members for members in sets):
-        raise ValueError("a set in focal_sets is not sorted, or contains a cluster twice")
-    return _ordered(membership, frame)
-
-
-def check_size(n_clusters: int, n_sets: int, *, n_values: int) -> None:
-    """Raise a ValueError if a table of focal sets is much larger than the file, which has `n_values` values."""
-    if n_clusters > max(_CLUSTERS, n_values) or n_sets * n_clusters > max(_ENTRIES, 10 * n_values):
-        raise ValueError(
-            f"a table of {n_sets} focal sets by {shortened(n_clusters)} clusters is too large for such a file"
-        )
-
-
-def _ordered(membership: npt.NDArray[Any], frame: Any) -> FocalSets:
-    focal_sets = FocalSets.from_membership(membership, frame)
-    if len(focal_sets) != len(membership) or any(
-        not np.array_equal(focal_sets.membership[rows], membership[rows]) for rows in row_blocks(len(membership))
-    ):
-        raise ValueError("focal_sets is not sorted, or contains a set twice")
-    return focal_sets
 
 
 def _format(path: Path) -> str:
@@ -180,7 +133,7 @@ def _read_npz(path: Path, mmap: bool) -> Stored:
                 raise ValueError(f"{name} has an unexpected type")
         header = _check_header(read_json(arrays["header"].tobytes()))
         check_size(header["frame_size"], len(membership), n_values=membership.size)
-        focal_sets = _ordered(membership, header["cluster_names"] or header["frame_size"])
+        focal_sets = sorted_sets(membership, header["cluster_names"] or header["frame_size"])
         if masses.shape[1] != len(focal_sets):
             raise ValueError(f"masses of shape {masses.shape} do not fit {len(focal_sets)} focal sets")
         return Stored(masses, focal_sets, header["object_names"], _problems(header))

@@ -10,7 +10,7 @@ from evlearn.cluster import BPEC, CCM, ECM
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.model import FARTHEST, EuclideanModel
 from evlearn.cluster.outlier_rule import OutlierRule
-from evlearn.model_steps import Affine, scaler_and_last
+from evlearn.export.pipeline import Affine, scaler_and_last
 from evlearn.partition import SURE_LEVEL
 from evlearn.partition.verdict import OUTLIER_MASS
 from evlearn.utils.typing import EstimatorLike

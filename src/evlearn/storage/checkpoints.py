@@ -17,9 +17,10 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from evlearn.utils.archives import header_array, read_archive, write_archive
+from evlearn.storage.archives import header_array, read_archive, write_archive
+from evlearn.storage.codec import describe_errors, read_json
+from evlearn.storage.fields import check_keys
 from evlearn.utils.files import atomic_write, check_folder, remove_leftovers_of
-from evlearn.utils.stored_values import check_keys, describe_errors, read_json
 from evlearn.utils.urls import to_path
 from evlearn.utils.validation import RUN_TIME
 

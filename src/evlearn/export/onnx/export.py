@@ -13,16 +13,11 @@ from evlearn.belief import FocalSets
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
 from evlearn.classify.base import LARGEST
 from evlearn.cluster import BPEC, CCM, ECM, MergedMixture
+from evlearn.export.onnx.classifiers import write_evidential_network, write_neighbors, write_weights_of_evidence
+from evlearn.export.onnx.clusterers import write_merged_mixture, write_mixture, write_prototypes
+from evlearn.export.onnx.graph import IR_VERSION, OPSET, Graph, Output
+from evlearn.export.pipeline import Affine, scaler_and_last
 from evlearn.mixture import ParsimoniousGaussianMixture
-from evlearn.model_onnx.classifiers import (
-    write_evidential_network,
-    write_neighbors,
-    write_weights_of_evidence,
-)
-from evlearn.model_onnx.graph import IR_VERSION, OPSET, Graph, Output
-from evlearn.model_onnx.mixtures import write_merged_mixture, write_mixture
-from evlearn.model_onnx.prototypes import write_prototypes
-from evlearn.model_steps import Affine, scaler_and_last
 from evlearn.neighbors import BoxTree
 from evlearn.partition import SURE_LEVEL
 from evlearn.partition.verdict import OUTLIER_MASS
@@ -139,7 +134,7 @@ def _writer_of(last: Any) -> _Write:
         from evlearn.neural import NNEVCLUS
 
         if type(last) is NNEVCLUS and not last._precomputed:
-            from evlearn.model_onnx.networks import write_network
+            from evlearn.export.onnx.networks import write_network
 
             return write_network
     write = _WRITERS.get(type(last))

@@ -1,4 +1,4 @@
-"""Contents of the model files of scikit-learn estimators, which are restored by public attributes alone.
+"""scikit-learn estimators in model files, which are restored by public attributes alone.
 
 Some estimators have private attributes. These are refitted to one or 2 rows made of their public attributes: an
 imputer to its statistics, an encoder to its categories, k-means to its centers.
@@ -26,28 +26,25 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from evlearn.model_contents.contents import (
-    ANY_NUMBER,
-    FEATURE_NAMES,
-    N_FEATURES,
-    Contents,
-    any_of,
-    check_features,
-    list_of,
-)
-from evlearn.utils.stored_values import (
+from evlearn.storage.fields import (
     LARGEST_CLAIM,
     Check,
+    EstimatorSchema,
+    Field,
+    any_of,
     array,
-    check_length,
+    check_features,
     flag,
     instance,
+    list_of,
     number,
     optional,
+    register_estimator,
     shortened,
     text,
     whole,
 )
+from evlearn.utils.validation import check_shape
 
 _SEED = optional(whole())
 
@@ -62,6 +59,15 @@ _OBJECTS = array(1, "iufbO", finite=False)
 _DTYPES = text("float64", "float32", "int64", "int32")
 
 
+def _register(
+    kind: Any, required: dict[str, Check], others: dict[str, Check], nested: tuple[str, ...] = (), **options: Any
+) -> None:
+    required = {"n_features_in_": whole(1)} | required
+    checks = required | {"feature_names_in_": array(1, "O")} | others
+    fields = {name: Field(check, name in required, name in nested) for name, check in checks.items()}
+    register_estimator(EstimatorSchema(kind, fields, **options))
+
+
 # Scalers
 
 
@@ -71,7 +77,7 @@ def _validate_scales(*conditions: tuple[str, str]) -> Callable[[Any], None]:
     def validate(estimator: Any) -> None:
         for name, value in vars(estimator).items():
             if isinstance(value, np.ndarray):
-                check_length(name, value, (estimator.n_features_in_,))
+                check_shape(name, value, (estimator.n_features_in_,))
         for parameter, name in conditions:
             if getattr(estimator, parameter) and estimator.__dict__.get(name) is None:
                 raise ValueError(f"{name} is missing, and {parameter} is true")
@@ -93,18 +99,16 @@ def _range(location: str, value: object) -> None:
         number()(location, item)
 
 
-def _scaler(
-    estimator: Any,
+def _register_scaler(
+    kind: Any,
     names: tuple[str, ...],
     conditions: tuple[tuple[str, str], ...] = (),
     always: tuple[str, ...] = (),
-) -> Contents:
-    stored: dict[str, Check] = dict.fromkeys(names, _SCALES) | {"n_samples_seen_": _sample_counts}
-    required: dict[str, Check] = {name: array(1, finite=False) for name in always}
+) -> None:
+    required: dict[str, Check] = dict.fromkeys(always, array(1, finite=False))
+    others: dict[str, Check] = dict.fromkeys(names, _SCALES) | {"n_samples_seen_": _sample_counts}
     ranges: dict[str, Check] = {"feature_range": _range, "quantile_range": _range}
-    return Contents(
-        estimator, N_FEATURES | required, FEATURE_NAMES | stored, _validate_scales(*conditions), ranges
-    )
+    _register(kind, required, others, validate=_validate_scales(*conditions), parameters=ranges)
 
 
 # Imputers
@@ -125,7 +129,7 @@ def _make_imputer(estimator: Any, state: dict[str, Any]) -> Any:
     """Fit an imputer to its statistics, and to a row with missing values in the features of its indicator."""
     statistics: Any = state["statistics_"]
     indicated: Any = state.get("indicated")
-    check_length("statistics_", statistics, (state["n_features_in_"],))
+    check_shape("statistics_", statistics, (state["n_features_in_"],))
     rows = np.stack([statistics, statistics])
     if indicated is not None:
         if len(indicated) and indicated.max() >= rows.shape[1]:
@@ -159,7 +163,7 @@ def _state_of_neighbors(estimator: Any) -> dict[str, Any]:
 
 
 def _make_neighbors(estimator: Any, state: dict[str, Any]) -> Any:
-    check_length("rows", state["rows"], (len(state["rows"]), state["n_features_in_"]))
+    check_shape("rows", state["rows"], (len(state["rows"]), state["n_features_in_"]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return _with_feature_names(estimator.fit(state["rows"]), state)
@@ -194,11 +198,11 @@ _ENCODER: dict[str, Check] = {
 }
 
 
-def _encoder(estimator: Any, parameters: dict[str, Check]) -> Contents:
-    return Contents(
-        estimator,
-        N_FEATURES | {"categories_": _CATEGORIES},
-        FEATURE_NAMES,
+def _register_encoder(kind: Any, parameters: dict[str, Check]) -> None:
+    _register(
+        kind,
+        {"categories_": _CATEGORIES},
+        {},
         parameters=_ENCODER | parameters,
         get_state=_state_of_encoder,
         set_state=_make_encoder,
@@ -208,18 +212,21 @@ def _encoder(estimator: Any, parameters: dict[str, Check]) -> Contents:
 # Components, centers, mixtures
 
 
+_VARIANCES = ("explained_variance_", "explained_variance_ratio_", "singular_values_")
+
+
 def _validate_components(estimator: Any) -> None:
     n_components, n_features = estimator.components_.shape
     check_features(estimator, n_features)
-    check_length("mean_", estimator.__dict__.get("mean_"), (n_features,))
-    for name in ("explained_variance_", "explained_variance_ratio_", "singular_values_"):
-        check_length(name, estimator.__dict__.get(name), (n_components,))
+    check_shape("mean_", estimator.__dict__.get("mean_"), (n_features,))
+    for name in _VARIANCES:
+        check_shape(name, estimator.__dict__.get(name), (n_components,))
 
 
 def _make_kmeans(estimator: Any, state: dict[str, Any]) -> Any:
     """Fit k-means to its own centers."""
     centers, parameters = state["cluster_centers_"], estimator.get_params()
-    check_length("cluster_centers_", centers, (len(centers), state["n_features_in_"]))
+    check_shape("cluster_centers_", centers, (len(centers), state["n_features_in_"]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # centers that coincide
         estimator.set_params(n_clusters=len(centers), init=centers, n_init=1, max_iter=1).fit(centers)
@@ -231,7 +238,7 @@ def _make_kmeans(estimator: Any, state: dict[str, Any]) -> Any:
 def _validate_mixture(estimator: Any) -> None:
     n_components, n_features = estimator.means_.shape
     check_features(estimator, n_features)
-    check_length("weights_", estimator.weights_, (n_components,))
+    check_shape("weights_", estimator.weights_, (n_components,))
     shape = {
         "full": (n_components, n_features, n_features),
         "tied": (n_features, n_features),
@@ -239,7 +246,7 @@ def _validate_mixture(estimator: Any) -> None:
         "spherical": (n_components,),
     }[estimator.covariance_type]
     for name in ("covariances_", "precisions_", "precisions_cholesky_"):
-        check_length(name, getattr(estimator, name), shape)
+        check_shape(name, getattr(estimator, name), shape)
 
 
 def _any_array(location: str, value: object) -> None:
@@ -358,10 +365,35 @@ def n_features_out(transformer: Any) -> int:
     return len(transformer.get_feature_names_out())
 
 
+# Registration
+
+_register_scaler(StandardScaler, ("mean_", "var_", "scale_"), (("with_mean", "mean_"), ("with_std", "scale_")))
+_register_scaler(RobustScaler, ("center_", "scale_"), (("with_centering", "center_"), ("with_scaling", "scale_")))
+_register_scaler(MinMaxScaler, ("data_min_", "data_max_", "data_range_"), always=("scale_", "min_"))
+_register_scaler(MaxAbsScaler, ("max_abs_",), always=("scale_",))
 _IMPUTER: dict[str, Check] = {"missing_values": _value}
-_VARIANCES = dict.fromkeys(
-    ("explained_variance_", "explained_variance_ratio_", "singular_values_"), array(1, finite=False)
+_register(
+    SimpleImputer,
+    {"statistics_": _OBJECTS},
+    {"indicated": array(1, "i", low=0)},
+    parameters=_IMPUTER | {"strategy": text("mean", "median", "most_frequent", "constant"), "fill_value": _value},
+    get_state=_state_of_imputer,
+    set_state=_make_imputer,
 )
+_register(
+    KNNImputer,
+    {"rows": array(2, finite=False)},
+    {},
+    parameters=_IMPUTER
+    | {"n_neighbors": whole(1), "weights": text("uniform", "distance"), "metric": text("nan_euclidean")},
+    get_state=_state_of_neighbors,
+    set_state=_make_neighbors,
+)
+_register_encoder(
+    OneHotEncoder,
+    {"drop": any_of(optional(text("first", "if_binary")), _OBJECTS), "feature_name_combiner": text("concat")},
+)
+_register_encoder(OrdinalEncoder, {"unknown_value": _value, "encoded_missing_value": _value})
 _SVD: dict[str, Check] = {
     "n_components": any_of(optional(text()), number(0)),
     "svd_solver": text(),
@@ -373,113 +405,66 @@ _SVD: dict[str, Check] = {
     "algorithm": text(),
     "n_iter": whole(),
 }
-_DECOMPOSED: dict[str, Check] = (
-    FEATURE_NAMES
-    | _VARIANCES
-    | {
-        "n_components_": whole(),
-        "n_samples_": whole(),
-        "noise_variance_": number(finite=False),
-    }
+_DECOMPOSED: dict[str, Check] = dict.fromkeys(_VARIANCES, array(1, finite=False)) | {
+    "n_components_": whole(),
+    "n_samples_": whole(),
+    "noise_variance_": number(finite=False),
+}
+_COMPONENTS: dict[str, Check] = {"components_": array(2)}
+_MEAN: dict[str, Check] = {"mean_": array(1), "explained_variance_": array(1)}
+_register(PCA, _COMPONENTS | _MEAN, _DECOMPOSED, validate=_validate_components, parameters=_SVD)
+_register(TruncatedSVD, _COMPONENTS, _DECOMPOSED, validate=_validate_components, parameters=_SVD)
+_register(
+    ColumnTransformer,
+    {"transformers": list_of(_entry), "sparse_output_": flag},
+    {},
+    ("transformers",),
+    parameters={
+        "remainder": any_of(text("drop", "passthrough"), instance(BaseEstimator)),
+        "sparse_threshold": number(0, 1),
+        "transformer_weights": instance(type(None)),
+        "force_int_remainder_cols": any_of(text(), flag),
+    },
+    nested_parameters=("remainder",),
+    omitted=frozenset({"transformers"}),
+    construct=partial(ColumnTransformer, transformers=[]),
+    get_state=_state_of_columns,
+    set_state=_make_columns,
 )
-_ARRAY_OR_NONE = optional(_any_array)
-
-#: scikit-learn transformers with model files.
-TRANSFORMERS = (
-    _scaler(StandardScaler, ("mean_", "var_", "scale_"), (("with_mean", "mean_"), ("with_std", "scale_"))),
-    _scaler(RobustScaler, ("center_", "scale_"), (("with_centering", "center_"), ("with_scaling", "scale_"))),
-    _scaler(MinMaxScaler, ("data_min_", "data_max_", "data_range_"), always=("scale_", "min_")),
-    _scaler(MaxAbsScaler, ("max_abs_",), always=("scale_",)),
-    Contents(
-        SimpleImputer,
-        N_FEATURES | {"statistics_": _OBJECTS},
-        FEATURE_NAMES | {"indicated": array(1, "i", low=0)},
-        parameters=_IMPUTER
-        | {"strategy": text("mean", "median", "most_frequent", "constant"), "fill_value": _value},
-        get_state=_state_of_imputer,
-        set_state=_make_imputer,
-    ),
-    Contents(
-        KNNImputer,
-        N_FEATURES | {"rows": array(2, finite=False)},
-        FEATURE_NAMES,
-        parameters=_IMPUTER
-        | {"n_neighbors": whole(1), "weights": text("uniform", "distance"), "metric": text("nan_euclidean")},
-        get_state=_state_of_neighbors,
-        set_state=_make_neighbors,
-    ),
-    _encoder(
-        OneHotEncoder,
-        {"drop": any_of(optional(text("first", "if_binary")), _OBJECTS), "feature_name_combiner": text("concat")},
-    ),
-    _encoder(OrdinalEncoder, {"unknown_value": _value, "encoded_missing_value": _value}),
-    Contents(
-        PCA,
-        N_FEATURES | {"components_": array(2), "mean_": array(1), "explained_variance_": array(1)},
-        _DECOMPOSED,
-        _validate_components,
-        _SVD,
-    ),
-    Contents(TruncatedSVD, N_FEATURES | {"components_": array(2)}, _DECOMPOSED, _validate_components, _SVD),
-    Contents(
-        ColumnTransformer,
-        N_FEATURES | {"transformers": list_of(_entry), "sparse_output_": flag},
-        FEATURE_NAMES,
-        parameters={
-            "remainder": any_of(text("drop", "passthrough"), instance(BaseEstimator)),
-            "sparse_threshold": number(0, 1),
-            "transformer_weights": instance(type(None)),
-            "force_int_remainder_cols": any_of(text(), flag),
-        },
-        nested=frozenset({"remainder", "transformers"}),
-        omitted=frozenset({"transformers"}),
-        construct=partial(ColumnTransformer, transformers=[]),
-        get_state=_state_of_columns,
-        set_state=_make_columns,
-    ),
+_register(
+    KMeans,
+    {"cluster_centers_": array(2)},
+    {},
+    parameters={
+        "n_clusters": whole(1),
+        "init": any_of(text(), array(2)),
+        "n_init": any_of(text(), whole(1)),
+        "max_iter": whole(1),
+        "tol": number(0),
+        "random_state": _SEED,
+        "algorithm": text(),
+    },
+    set_state=_make_kmeans,
 )
-#: scikit-learn clusterers and mixtures with model files, as members of evlearn estimators.
-CLUSTERERS = (
-    Contents(
-        KMeans,
-        N_FEATURES | {"cluster_centers_": array(2)},
-        FEATURE_NAMES,
-        parameters={
-            "n_clusters": whole(1),
-            "init": any_of(text(), array(2)),
-            "n_init": any_of(text(), whole(1)),
-            "max_iter": whole(1),
-            "tol": number(0),
-            "random_state": _SEED,
-            "algorithm": text(),
-        },
-        set_state=_make_kmeans,
-    ),
-    Contents(
-        GaussianMixture,
-        N_FEATURES
-        | {
-            "weights_": array(1, low=0),
-            "means_": array(2),
-            "covariances_": _any_array,
-            "precisions_": _any_array,
-            "precisions_cholesky_": _any_array,
-        },
-        FEATURE_NAMES | {"converged_": flag, "n_iter_": whole(), "lower_bound_": ANY_NUMBER},
-        _validate_mixture,
-        {
-            "n_components": whole(1),
-            "covariance_type": text("full", "tied", "diag", "spherical"),
-            "tol": number(0),
-            "reg_covar": number(0),
-            "max_iter": whole(1),
-            "n_init": whole(1),
-            "init_params": text(),
-            "weights_init": _ARRAY_OR_NONE,
-            "means_init": _ARRAY_OR_NONE,
-            "precisions_init": _ARRAY_OR_NONE,
-            "random_state": _SEED,
-            "verbose_interval": whole(),
-        },
-    ),
+_register(
+    GaussianMixture,
+    {
+        "weights_": array(1, low=0),
+        "means_": array(2),
+        **dict.fromkeys(("covariances_", "precisions_", "precisions_cholesky_"), _any_array),
+    },
+    {"converged_": flag, "n_iter_": whole(), "lower_bound_": number(finite=False)},
+    validate=_validate_mixture,
+    parameters={
+        "n_components": whole(1),
+        "covariance_type": text("full", "tied", "diag", "spherical"),
+        "tol": number(0),
+        "reg_covar": number(0),
+        "max_iter": whole(1),
+        "n_init": whole(1),
+        "init_params": text(),
+        **dict.fromkeys(("weights_init", "means_init", "precisions_init"), optional(_any_array)),
+        "random_state": _SEED,
+        "verbose_interval": whole(),
+    },
 )

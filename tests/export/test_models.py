@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 import evlearn
-from evlearn import model_contents
+from estimator_cases import TRAINING_SAMPLE_ATTRIBUTES
 from evlearn.belief import FocalSets
 from evlearn.cluster import (
     BPEC,
@@ -38,6 +38,7 @@ from evlearn.cluster import (
 )
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
+from evlearn.export.models import find_schema
 from evlearn.metric_learning import FDA, PCCA, LocalFDA
 from evlearn.neural import NNEVCLUS, Solver
 
@@ -87,7 +88,7 @@ def test_a_loaded_model_predicts_the_same_bits(name, dtype, path):
     assert loaded.get_params().keys() == model.get_params().keys()
 
 
-OLDER_MODELS = sorted((Path(__file__).resolve().parent / "reference" / "models").glob("*.json"))
+OLDER_MODELS = sorted((Path(__file__).resolve().parents[1] / "reference" / "models").glob("*.json"))
 
 
 @pytest.mark.parametrize("older", OLDER_MODELS, ids=lambda older: older.stem)
@@ -463,8 +464,8 @@ def test_a_false_frame_size_takes_no_memory(size, path):
 @pytest.mark.parametrize("name", [*MODELS, "CECM"])
 def test_all_that_a_fit_learns_is_written_or_about_the_training_set(name):
     model = (MODELS | {"CECM": CECM(4, random_state=0)})[name].fit(X)
-    contents = model_contents.ESTIMATORS[type(model).__name__]
-    names = {*contents.required, *contents.others, *model_contents.TRAINING_SAMPLE_ATTRIBUTES, *model.get_params()}
+    fields = find_schema(type(model).__name__).fields
+    names = {*fields, *TRAINING_SAMPLE_ATTRIBUTES, *model.get_params()}
     assert vars(model).keys() <= names
 
 
@@ -492,6 +493,6 @@ def test_a_damaged_file_is_refused_or_predicts_without_a_crash(data, path):
 
 @pytest.mark.slow
 def test_importing_evlearn_does_not_load_estimators():
-    code = "import evlearn, sys; print('sklearn' in sys.modules, 'evlearn.model_files' in sys.modules)"
+    code = "import evlearn, sys; print('sklearn' in sys.modules, 'evlearn.export.models' in sys.modules)"
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert outcome.stdout.split() == ["False", "False"]
