@@ -142,6 +142,7 @@ def assert_rejected_without_memory(path, max_bytes):
     assert peak < max_bytes
 
 
+@pytest.mark.slow
 def test_many_clusters_survive_the_round_trip(tmp_path):
     partition = CredalPartition.from_hard(np.arange(1500))
     for suffix in SUFFIXES:
