@@ -50,7 +50,7 @@ def measure(sizes):
         return round(1 - len(set(squared_distances(prototypes, centers).argmin(axis=1))) / CLUSTERS, 3)
 
     model = ECM(CLUSTERS, focal_sets="simple", random_state=0)
-    state, seconds = time_call(lambda: first_state(model, ArrayDataset(X), None))
+    state, seconds = time_call(lambda: first_state(model._settings(), ArrayDataset(X), None))
     best_of_runs, seconds_before = time_call(lambda: best_of_ten(X))
     longer, shorter = (
         time_call(lambda n=n: KMeans(CLUSTERS, init=centers.astype(X.dtype), n_init=1, max_iter=n, tol=0).fit(X))[

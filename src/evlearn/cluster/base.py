@@ -1,7 +1,8 @@
 """Base class of evidential clusterers, whose predictions are views of a credal partition."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,16 @@ from evlearn.utils.formatting import format_number
 from evlearn.utils.parameters import Switchable
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
-from evlearn.utils.validation import check_no_extreme_rows, check_range
+from evlearn.utils.validation import check_integer, check_no_extreme_rows, check_range, check_real
 
+#: Checks of the parameters of these names.
+_CHECKS: dict[str, Callable[[str, Any], None]] = {
+    "n_init": partial(check_integer, minimum=1),
+    "max_iter": partial(check_integer, minimum=1),
+    "tol": partial(check_real, low=0),
+    "beta": partial(check_real, low=1, open_low=True, or_auto=True),
+    "delta": partial(check_real, low=0, open_low=True, or_auto=True, or_infinity=True),
+}
 #: Metrics that depend on the units of the columns.
 _UNIT_METRICS = ("euclidean", "sqeuclidean", "manhattan", "cityblock", "minkowski", "chebyshev", "l1", "l2")
 #: Ratio of standard deviations beyond which the less variable column hardly influences distances.
@@ -142,6 +151,12 @@ class EvidentialClusterer(Switchable, ClusterMixin, CallbackSupportMixin, BaseEs
         # n_features_in_ is no evidence of a fit, because it is set before anything is learned.
         return "focal_sets_" in self.__dict__
 
+    def _check_parameters(self) -> None:
+        """Check the parameters that have the same meaning in several clusterers."""
+        for name, value in self.get_params(deep=False).items():
+            if name in _CHECKS:
+                _CHECKS[name](name, value)
+
     # Missing values
 
     def _fill_missing(self, numbers: Numbers, n_components: int) -> FloatArray:
@@ -151,8 +166,12 @@ class EvidentialClusterer(Switchable, ClusterMixin, CallbackSupportMixin, BaseEs
 
     def _allow_ignorance(self, family: FocalSets) -> FocalSets:
         """Return the focal sets of a fit, with the set of all clusters if values or evidence are missing."""
-        has_ignorance = self._lacks_evidence or self.__dict__.get("_gaps") is not None
-        return family.with_omega() if has_ignorance else family
+        return family.with_omega() if self._needs_omega else family
+
+    @property
+    def _needs_omega(self) -> bool:
+        """True if values or evidence are missing, so that the set of all clusters must be a focal set."""
+        return self._lacks_evidence or self.__dict__.get("_gaps") is not None
 
     def _add_doubt(self, numbers: Numbers, partition: CredalPartition, assign: Assign) -> CredalPartition:
         """Return the partition of a fit with the doubt of samples that have missing values."""

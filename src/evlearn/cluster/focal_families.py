@@ -139,6 +139,12 @@ def neighbor_pairs(partition: CredalPartition | ArrayLike, *, n_neighbors: int =
     return NeighborPairs(pairs, similarity, family, masses)
 
 
+def pairs_after_fit(focal_sets: Any, masses: FloatArray, family: FocalSets) -> NeighborPairs:
+    """Return the pairs for the second fit with "neighbor_pairs" in the parameter `focal_sets`."""
+    partition = CredalPartition(masses, family, validate=False)
+    return neighbor_pairs(partition, n_neighbors=n_pair_neighbors(focal_sets))
+
+
 #: Types of the parameter `focal_sets` of methods with the default "auto", and of other methods.
 SelectedSetsLike: TypeAlias = (
     Literal["auto", "full", "pairs", "simple", "neighbor_pairs"] | FocalFamily | FocalSetsLike
@@ -292,6 +298,17 @@ def mutual_neighbors(similarity: FloatArray, n_neighbors: int) -> list[tuple[int
     np.put_along_axis(is_near, nearest, True, axis=1)
     first, second = np.nonzero(np.triu(is_near & is_near.T, k=1))
     return list(zip(first.tolist(), second.tolist(), strict=True))
+
+
+def given_masses(init: Any, n_samples: int, focal_sets: FocalSets) -> FloatArray:
+    """Return initial masses that the user passed."""
+    masses = belief.check_masses(init, focal_sets, name="init")
+    if masses.shape != (n_samples, len(focal_sets)):
+        raise ValueError(
+            f"init must have shape {(n_samples, len(focal_sets))}, with masses of each sample on each focal set, "
+            f"got shape {masses.shape}."
+        )
+    return masses
 
 
 def random_masses(n_samples: int, n_sets: int, random: np.random.RandomState) -> FloatArray:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from threading import Event
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
 
@@ -21,11 +22,24 @@ from evlearn.utils.progress import clear_line, current_work, reporting_as
 from evlearn.utils.typing import FloatArray
 
 _Self = TypeVar("_Self")
+
+
 _Arguments = ParamSpec("_Arguments")
+
+
 _Result = TypeVar("_Result")
+
+
 State = TypeVar("State")
+
+
 #: Number of iterations over which L-BFGS must reduce the objective.
 _LBFGS_WINDOW = 10
+
+
+Start = TypeVar("Start")
+
+
 #: Problems of the innermost fit that records them.
 _PROBLEMS: ContextVar[list[str] | None] = ContextVar("problems", default=None)
 
@@ -140,6 +154,8 @@ class Trace(Generic[State]):
 
 #: Function from a state to the next state, its objective, and True if the descent has converged.
 Step = Callable[[State], tuple[State, float, bool]]
+
+
 Report = Callable[[int, float], None]
 
 
@@ -167,12 +183,22 @@ def descend(
     return replace(trace, interrupted=stop is not None and stop.is_set() and not trace.converged)
 
 
+def _objective(trace: Trace[Any]) -> float:
+    return trace.objective
+
+
 def best_of(
-    traces: Iterable[Trace[State]], key: Callable[[Trace[State]], float] = lambda trace: trace.objective
+    traces: Iterable[Trace[State]],
+    key: Callable[[Trace[State]], float] = _objective,
+    *,
+    start_is_result: bool = False,
 ) -> Trace[State]:
-    """Return the best of several descents that the user interrupts together."""
+    """Return the best of several descents that the user interrupts together.
+
+    A descent that was interrupted before its first iteration counts only if `start_is_result` is True.
+    """
     ends = list(traces)
-    candidates = [trace for trace in ends if trace.n_iter or not trace.interrupted]
+    candidates = [trace for trace in ends if start_is_result or trace.n_iter or not trace.interrupted]
     if not candidates:
         raise KeyboardInterrupt  # no descent has a result yet
     return replace(min(candidates, key=key), interrupted=any(trace.interrupted for trace in ends))
@@ -217,6 +243,71 @@ def minimize_lbfgs(
         return replace(trace, interrupted=True)
     # If the line search finds no lower value, the limit of precision is reached.
     return replace(trace, converged=trace.converged or result.nit < max_iter)
+
+
+def best_descent(
+    run: Callable[[Start], Trace[State]],
+    starts: Iterable[Start],
+    *,
+    previous: Trace[State] | None = None,
+    refine: Callable[[Trace[State]], Trace[State]] | None = None,
+    key: Callable[[Trace[State]], float] = _objective,
+    start_is_result: bool = True,
+    n_jobs: int | None = 1,
+    stop: Event | None = None,
+) -> Trace[State]:
+    """Return the best of the descents from several starts, or its refinement; Ctrl-C ends all of them.
+
+    Parameters
+    ----------
+    run : callable
+        Function from a start to the trace of its descent.
+    starts : iterable
+        Starts.
+    previous : Trace or None, default=None
+        Best of earlier descents.
+    refine : callable or None, default=None
+        Function from the best trace to that of a further descent, which replaces it.
+    key : callable, default=objective
+        Function from a trace to the value that the best trace minimizes.
+    start_is_result : bool, default=True
+        Whether a descent that was interrupted before its first iteration has a result.
+    n_jobs : int or None, default=1
+        Number of threads.
+    stop : Event or None, default=None
+        Event that ends all descents, if several threads share it.
+
+    Returns
+    -------
+    Trace
+        Best trace; its attribute `interrupted` tells whether the user interrupted any descent.
+    """
+    stop = stop or Event()
+
+    def attempt(descent: Callable[[], Trace[State]]) -> Trace[State] | None:
+        if stop.is_set():
+            return None
+        try:
+            trace = descent()
+        except KeyboardInterrupt:  # outside the iterations
+            stop.set()
+            return None
+        if trace.interrupted:
+            stop.set()
+        return trace
+
+    descents = (partial(run, start) for start in starts)
+    if n_jobs == 1:
+        ends = list(map(attempt, descents))
+    else:
+        ends = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(attempt)(descent) for descent in descents)
+    traces = [trace for trace in (previous, *ends) if trace is not None]
+    best = best_of(traces, key, start_is_result=start_is_result)
+    if refine is not None and not stop.is_set():
+        refined = attempt(partial(refine, best))
+        if refined is not None and (refined.n_iter or not refined.interrupted):
+            best = refined
+    return replace(best, interrupted=stop.is_set())
 
 
 def publish_trace(

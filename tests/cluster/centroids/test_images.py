@@ -6,7 +6,7 @@ from sklearn.feature_extraction.image import grid_to_graph
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn.cluster import ECM, SECM, FocalFamily, segment_image
-from evlearn.cluster.centroids.images import ImageSegmentation
+from evlearn.cluster.centroids.secm import ImageSegmentation
 
 
 def phantom(shape, noise, seed=0, levels=(0.0, 1.0, 1.8)):

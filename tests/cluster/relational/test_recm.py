@@ -236,7 +236,7 @@ def test_prediction_of_training_samples_is_the_fit(blobs, nonmetric, squared):
 def test_many_samples_are_predicted_in_blocks(blobs, monkeypatch):
     X = blobs[0]
     model = RECM(4, random_state=0).fit(X)
-    monkeypatch.setattr("evlearn.cluster.relational.recm._BLOCK_SIZE", 7 * len(X))
+    monkeypatch.setattr("evlearn.cluster.dissimilarities._BLOCK_SIZE", 7 * len(X))
     np.testing.assert_allclose(model.predict_mass(X).masses, model.masses_, rtol=0, atol=1e-12)
 
 

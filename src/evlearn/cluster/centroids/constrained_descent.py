@@ -164,6 +164,8 @@ class State:
     ----------
     model : EuclideanModel or AdaptiveModel
         Prototypes.
+    samples : ndarray of int of shape (n_constrained,)
+        Indices of the samples with constraints.
     masses : ndarray of shape (n_constrained, n_focal_sets)
         Masses of the samples with constraints.
     statistics : Statistics
@@ -175,6 +177,7 @@ class State:
     """
 
     model: Model
+    samples: IntArray
     masses: FloatArray
     statistics: Statistics
     objective: float
@@ -236,7 +239,7 @@ class Problem:
         if len(self.unconstrained):
             statistics = statistics + model.collect(self.unconstrained)
         penalty = self.share * self.rows.penalty.value(masses) / self.coordinates.scale**2
-        return State(model, masses, statistics, self.share * statistics.cost + penalty, penalty)
+        return State(model, self.rows.samples, masses, statistics, self.share * statistics.cost + penalty, penalty)
 
     def trace(self, model: Model, masses: FloatArray) -> Trace[State]:
         """Return the initial trace of a descent."""

@@ -1,6 +1,5 @@
 """Clusterers with prototypes that learn from batches (`partial_fit`), and the buffer of their first batches."""
 
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -13,15 +12,15 @@ from evlearn.belief import FocalSets
 from evlearn.blocks import ArrayDataset, RowDataset
 from evlearn.blocks.dataset import check_weights, weight_unit
 from evlearn.blocks.open import needs_blocks
-from evlearn.blocks.sparse import Features, SparseDataset
+from evlearn.blocks.sparse import SparseDataset
 from evlearn.cluster.centroids.adaptive import AdaptiveModel, Model
 from evlearn.cluster.centroids.clusterer import PrototypeClusterer
 from evlearn.cluster.centroids.fit import (
     Alternation,
-    Iterate,
+    FittedPrototypes,
     PrototypeFit,
+    PrototypeSettings,
     check_infinite_delta,
-    first_model,
     first_state,
     sample_of,
 )
@@ -30,11 +29,12 @@ from evlearn.cluster.centroids.kmeans import kmeans_solutions, squared_distances
 from evlearn.cluster.centroids.model import Coordinates, Statistics
 from evlearn.cluster.centroids.scales import ResolvedParameters
 from evlearn.cluster.centroids.starts import summarize_data
+from evlearn.cluster.fit_warnings import count_samples, lacks_evidence
 from evlearn.cluster.focal_families import has_two_steps, kind_of
 from evlearn.mixture.missing_values import Gaps
 from evlearn.neighbors import find_neighbors
 from evlearn.storage import fields
-from evlearn.utils.convergence import Trace, atomic_fit
+from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike, FloatArray
 from evlearn.utils.validation import check_real, check_shape
@@ -164,13 +164,13 @@ class WarmupBuffer:
         remaining = indices[np.sort(np.argsort(isolation, kind="stable")[:-n_isolated])]
         return replace(self, rows=self.rows[remaining], weights=self.weights[remaining])
 
-    def needs_refit(self, method: Any, centers: FloatArray, delta: float) -> bool:
+    def needs_refit(self, settings: PrototypeSettings, centers: FloatArray, delta: float) -> bool:
         """Return True if k-means finds much better centers, or if the scale of distances differs."""
-        random = check_random_state(method.random_state)
-        summary = summarize_data(ArrayDataset(self.rows), self.weights, method.delta, random)
-        if not 1 / _REFIT_FACTOR <= summary.delta / delta <= _REFIT_FACTOR and isinstance(method.delta, str):
+        random = check_random_state(settings.random_state)
+        summary = summarize_data(ArrayDataset(self.rows), self.weights, settings.delta, random)
+        if not 1 / _REFIT_FACTOR <= summary.delta / delta <= _REFIT_FACTOR and settings.delta is None:
             return True
-        if not isinstance(method.init, str):
+        if not isinstance(settings.starts.init, str):
             return False
         best = kmeans_solutions(len(centers), summary.sample, summary.counts, random, n_init=1)[0]
         return self.sum_of_squares(centers) > _REFIT_FACTOR * self.sum_of_squares(best)
@@ -200,24 +200,23 @@ class OnlineClusterer(PrototypeClusterer):
         if self.half_life is not None:
             check_real("half_life", self.half_life, 0, open_low=True, or_infinity=True)
 
-    def _begin(self, rows: RowDataset, sample_weight: Any) -> PrototypeFit:
+    def _begin(self, rows: RowDataset, sample_weight: Any, **changes: Any) -> PrototypeFit:
         """Return a fit to complete samples."""
         weights = check_weights(sample_weight, rows) if rows.has_gaps else None
         if weights is None or not isinstance(rows, ArrayDataset):
-            return PrototypeFit.begin(self, self._without_gaps(rows, self.n_clusters), sample_weight)
+            return super()._begin(self._without_gaps(rows, self.n_clusters), sample_weight, **changes)
         data = rows.read_rows(0, len(rows))
         self._gaps = Gaps.learn(data, self.n_clusters, weights=weights)
         filled = self._gaps.fill_weighted(data, weights)
-        return PrototypeFit.begin(self, ArrayDataset(filled.data), filled.weights)
+        return super()._begin(ArrayDataset(filled.data), filled.weights, **changes)
 
-    def _publish_fit(self, fit: PrototypeFit, trace: Trace[Iterate], rows: RowDataset) -> Self:
-        super()._publish_fit(fit, trace, rows)
+    def _publish_fit(self, fitted: FittedPrototypes, rows: RowDataset) -> None:
+        super()._publish_fit(fitted, rows)
         # State for `partial_fit`, which continues the fit.
-        self._statistics = trace.state.statistics * (1 / fit.weight)
-        self._seen_weight = fit.weight * fit.unit * self._mean_memory(len(rows))
+        self._statistics = fitted.trace.state.statistics * (1 / fitted.weight)
+        self._seen_weight = fitted.weight * fitted.unit * self._mean_memory(len(rows))
         self._warmup_buffer = None  # the fit has used all samples
         self.n_samples_seen_ = len(rows)
-        return self
 
     @atomic_fit
     def partial_fit(self, X: DataLike, y: object = None, *, sample_weight: ArrayLike | None = None) -> Self:
@@ -294,8 +293,13 @@ class OnlineClusterer(PrototypeClusterer):
         self._warmup_buffer = (
             None if isinstance(rows, SparseDataset) else WarmupBuffer.of(rows, weights, self._buffer_limits)
         )
-        state = first_state(self, rows, weights)
-        model = self._with_learned_outliers(*sample_of(rows, weights, state, self), first_model(self, state))
+        settings = self._settings()
+        state = first_state(settings, rows, weights)
+        prototypes = state.coordinates.transform(state.starts[0])
+        model = settings.make_model(state.focal_sets, state.coordinates, state.parameters, prototypes)
+        if settings.outlier_rate is not None:
+            sample = sample_of(rows, weights, state, self.random_state)
+            model = model.learn_outliers(*sample, settings.outlier_rate)
         self._publish_model(model, state.parameters)
 
     def _check_warmup_buffer(self, rows: RowDataset, weights: FloatArray | None) -> None:
@@ -308,28 +312,36 @@ class OnlineClusterer(PrototypeClusterer):
         if buffer is None or not buffer.is_due(n_seen, self.n_clusters, self._buffer_limits):
             return
         self._warmup_buffer = buffer.checked_at(n_seen)
-        ordinary = buffer.without_isolated_rows(self.n_clusters)
-        if ordinary.needs_refit(self, self.cluster_centers_, self.delta_):
-            inner = copy(self)
-            inner.checkpoint, inner.store_masses, inner.verbose = None, False, 0
-            if not isinstance(self.init, str) and np.isfinite(self._buffer_limits.n_represented):
-                inner.init = (
-                    self.cluster_centers_
-                )  # the clusters may have drifted away from the initial prototypes
-            fit = PrototypeFit.begin(inner, ArrayDataset(ordinary.rows), ordinary.weights)
-            if isinstance(self.init, str):
-                _renumber_starts(fit.state, self.cluster_centers_, fixed_sets=kind_of(self.focal_sets) is None)
-            end = fit.run().state
-            centers = end.model.centers
+        ordinary, settings = buffer.without_isolated_rows(self.n_clusters), self._settings()
+        if ordinary.needs_refit(settings, self.cluster_centers_, self.delta_):
+            fitted = self._refit(ordinary, settings)
+            centers = fitted.model.centers
             if ordinary.sum_of_squares(centers) < ordinary.sum_of_squares(self.cluster_centers_):
-                self._statistics = end.statistics * (1 / fit.weight)
-                self._publish_model(end.model, fit.state.parameters)
-        is_used = buffer.weights > 0
-        self._model = self._with_learned_outliers(buffer.rows[is_used], buffer.weights[is_used], self._model)
+                self._statistics = fitted.trace.state.statistics * (1 / fitted.weight)
+                self._publish_model(fitted.model, fitted.parameters)
+        if settings.outlier_rate is not None:
+            is_used = buffer.weights > 0
+            self._model = self._model.learn_outliers(
+                buffer.rows[is_used], buffer.weights[is_used], settings.outlier_rate
+            )
 
-    def _with_learned_outliers(self, sample: Features, weights: FloatArray, model: Model) -> Model:
-        """Return the model with a rule for outliers learned from a sample, unless `delta` is a number."""
-        return model.learn_outliers(sample, weights, self.outlier_rate) if isinstance(self.delta, str) else model
+    def _refit(self, buffer: WarmupBuffer, settings: PrototypeSettings) -> FittedPrototypes:
+        """Return a fit to the buffer, whose clusters have the numbers of the nearest earlier clusters."""
+        starts = settings.starts
+        if not isinstance(self.init, str) and np.isfinite(self._buffer_limits.n_represented):
+            # The clusters may have drifted away from the initial prototypes.
+            starts = replace(starts, init=self.cluster_centers_)
+        is_small = lacks_evidence(count_samples(len(buffer.rows), buffer.weights), self.n_clusters)
+        settings = replace(
+            settings,
+            starts=starts,
+            add_omega=is_small or self.__dict__.get("_gaps") is not None,
+            outlier_rate=None,
+        )
+        fit = PrototypeFit.begin(settings, ArrayDataset(buffer.rows), buffer.weights)
+        if isinstance(self.init, str):
+            _renumber_starts(fit.state, self.cluster_centers_, fixed_sets=kind_of(self.focal_sets) is None)
+        return fit.run()
 
     def _update_prototypes(self, rows: RowDataset, weights: FloatArray | None) -> None:
         """Update the prototypes with the statistics of a batch."""

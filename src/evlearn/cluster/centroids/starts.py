@@ -21,7 +21,7 @@ from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.neighbors.belief_peaks import belief_peaks
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.quantiles import weighted_quantile
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import FloatArray, IntArray, NumbersLike
 from evlearn.utils.validation import EXTREME_RATIO, check_choice, distance_ratios
 
 STARTS = ("kmeans", "k-means++", "random", "peaks")
@@ -44,7 +44,7 @@ class DataSummary(NamedTuple):
     delta: float
 
     def without_gross_errors(
-        self, prototypes: FloatArray, delta: Any, random: np.random.RandomState
+        self, prototypes: FloatArray, delta: float | None, random: np.random.RandomState
     ) -> "DataSummary":
         """Return the summary without rows that are far from all prototypes, which would dominate scales."""
         is_ordinary = ordinary_rows(self.sample, self.counts, prototypes)
@@ -54,14 +54,16 @@ class DataSummary(NamedTuple):
 
 
 def summarize_data(
-    rows: RowDataset, weights: Any, delta: Any, random: np.random.RandomState, n_clusters: int = 1
+    rows: RowDataset, weights: Any, delta: float | None, random: np.random.RandomState, n_clusters: int = 1
 ) -> DataSummary:
     """Draw a sample of the data, whose size increases with the number of clusters, and summarize it."""
     return _summary_of(*draw(rows, weights, random, n_clusters), delta, random)
 
 
-def _summary_of(sample: FloatArray, counts: FloatArray, delta: Any, random: np.random.RandomState) -> DataSummary:
-    distance = typical_distance(sample, counts, random) if isinstance(delta, str) else float(delta)
+def _summary_of(
+    sample: FloatArray, counts: FloatArray, delta: float | None, random: np.random.RandomState
+) -> DataSummary:
+    distance = typical_distance(sample, counts, random) if delta is None else delta
     return DataSummary(sample, counts, Coordinates.of(sample), distance)
 
 
@@ -126,6 +128,50 @@ def typical_distance(sample: FloatArray, weights: FloatArray, random: np.random.
     quantile = weighted_quantile(squares, times, _DELTA_QUANTILE)
     # More than 95 % of the pairs are duplicates: any positive scale separates them from the others.
     return unit * float(np.sqrt(quantile if quantile > 0 else squares.max()))
+
+
+@dataclass(frozen=True)
+class Starts:
+    """Initial prototypes of the descents of a fit.
+
+    Attributes
+    ----------
+    init : str or array-like of shape (n_clusters, n_features)
+        Kind of initial prototypes, or the prototypes.
+    n_clusters : int or None
+        Number of clusters; None if it follows from the data.
+    n_init : int, default=1
+        Number of starts.
+    """
+
+    init: str | NumbersLike
+    n_clusters: int | None
+    n_init: int = 1
+
+    @property
+    def at_kmeans(self) -> bool:
+        """True if prototypes start at solutions of k-means."""
+        return is_kmeans(self.init)
+
+    def draw(
+        self, rows: RowDataset, sample: FloatArray, counts: FloatArray, random: np.random.RandomState
+    ) -> list[FloatArray]:
+        """Return the initial prototypes of each start, with the same number of clusters."""
+        assert self.n_clusters is not None
+        if self.at_kmeans:
+            return kmeans_solutions(self.n_clusters, sample, counts, random, n_init=self.n_init)
+        n_init = n_different_starts(self.init, self.n_init)
+        return [make_prototypes(self.init, self.n_clusters, sample, counts, random) for _ in range(n_init)]
+
+
+def is_kmeans(init: str | NumbersLike) -> bool:
+    """Return True if prototypes start at solutions of k-means."""
+    return isinstance(init, str) and init == "kmeans"
+
+
+def n_different_starts(init: str | NumbersLike, n_init: int) -> int:
+    """Return the number of starts, which is 1 if the initial prototypes are not random."""
+    return n_init if isinstance(init, str) and init != "peaks" else 1
 
 
 def make_prototypes(

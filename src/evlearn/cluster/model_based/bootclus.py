@@ -300,6 +300,7 @@ class BootClus(RowwiseClusterer):
         return replicate_probabilities(shares, shares, first, second)
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.n_clusters is not None:
             check_integer("n_clusters", self.n_clusters, 1)
         if self.mixture is not None and not (self.n_clusters is None and self.covariance_models == "auto"):
@@ -310,8 +311,6 @@ class BootClus(RowwiseClusterer):
         check_real("confidence_level", self.confidence_level, 0, 1)
         check_integer("n_bootstrap", self.n_bootstrap, 2)
         check_partners(self.n_partners)
-        check_real("tol", self.tol, 0)
-        check_integer("max_iter", self.max_iter, 1)
 
     # The mixture and its resamples
 

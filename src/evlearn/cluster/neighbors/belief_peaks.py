@@ -21,7 +21,10 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
+from evlearn.cluster.dissimilarities import (
+    distances_between,
+    read_precomputed,
+)
 from evlearn.neighbors import BLOCK, Neighbors, check_finite, find_neighbors, is_metric
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray, Metric
@@ -278,8 +281,7 @@ def _read_data(X: Any, metric: Any) -> FloatArray:
         if np.abs(data).max() > _LARGEST:
             raise ValueError(f"X has values beyond {_LARGEST:g}, whose squares overflow; divide X by a constant.")
         return data
-    check_dissimilarities(data, square=True)
-    return symmetric_dissimilarities(data)
+    return read_precomputed(data, reset=True, squares=False).data
 
 
 def _width(n_neighbors: int | str, n_samples: int) -> int:

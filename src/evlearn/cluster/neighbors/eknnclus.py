@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
@@ -24,7 +23,7 @@ from evlearn.storage import fields
 from evlearn.utils.convergence import (
     Trace,
     atomic_fit,
-    best_of,
+    best_descent,
     publish_trace,
     warn_of_collapse,
 )
@@ -243,11 +242,10 @@ class EKNNClus(EvidentialClusterer):
     # The data and the graph
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_integer("n_neighbors", self.n_neighbors, 1, or_auto=True)
         check_real("q", self.q, 0, 1, open_low=True)
         check_choice("graph", self.graph, ("directed", "union"))
-        check_integer("n_init", self.n_init, 1)
-        check_integer("max_iter", self.max_iter, 1)
         if np.ndim(self.y_init) == 0:
             check_integer("y_init", self.y_init, 1, or_auto=True)
         if is_metric(self.metric, "seuclidean", "mahalanobis"):
@@ -302,8 +300,14 @@ class EKNNClus(EvidentialClusterer):
             orders = self._orders(weights.shape[0], generator)
             return search_labels(weights, start, orders, max_iter=self.max_iter, stop=stop, report=report)
 
-        run = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        return best_of(run(delayed(run_start)(seed) for seed in seeds), lambda trace: -trace.objective)
+        return best_descent(
+            run_start,
+            seeds,
+            key=lambda trace: -trace.objective,
+            start_is_result=False,
+            n_jobs=self.n_jobs,
+            stop=stop,
+        )
 
     def _check_start(self, copies: "_Copies") -> LabelArray | None:
         """Return the labels of the distinct samples in `y_init`; None if it contains no labels."""

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from evlearn.belief import check_masses
 from evlearn.blocks.open import needs_blocks
 from evlearn.blocks.sparse import Features, SparseBlock, with_length
-from evlearn.cluster.dissimilarities import SPARSE_METRICS, check_dissimilarities, symmetric_dissimilarities
+from evlearn.cluster.dissimilarities import SPARSE_METRICS, read_precomputed
 from evlearn.cluster.fit_warnings import warn_of_small_clusters
 from evlearn.cluster.focal_families import FamilyLike, make_focal_sets
 from evlearn.cluster.pairwise.irqp import labels_of, stratified_indices
@@ -363,11 +363,9 @@ class EVCLUS(RowwiseClusterer):
     # The data and the problem
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_integer("n_clusters", self.n_clusters, 1)
         check_integer("n_landmarks", self.n_landmarks, 2)
-        check_integer("n_init", self.n_init, 1)
-        check_integer("max_iter", self.max_iter, 1)
-        check_real("tol", self.tol, 0)
         check_real("constraint_weight", self.constraint_weight, 0)
         check_choice("solver", self.solver, ("exact", "stochastic", "landmark"))
         check_choice("loss", self.loss, ("stress", "mse"))
@@ -403,9 +401,7 @@ class EVCLUS(RowwiseClusterer):
             values = data.matrix.data if isinstance(data, SparseBlock) else data
             check_range("X", np.nan_to_num(values) if numbers.has_gaps else values, fitting=reset)
             return numbers
-        check_range("X", data.astype(np.float64, copy=False), fitting=reset)
-        check_dissimilarities(data, square=reset)
-        return Numbers(symmetric_dissimilarities(data) if reset else data, False)
+        return read_precomputed(data, reset=reset)
 
     # The result
 

@@ -220,8 +220,6 @@ class Solution:
     ----------
     trace : Trace
         Masses, and the history of the descent.
-    focal_sets : FocalSets
-        Sets of the columns of the masses.
     transform : Transform
         Transform of dissimilarities to target conflicts.
     pairs : AllPairs, PairGraph or None, default=None
@@ -229,7 +227,6 @@ class Solution:
     """
 
     trace: Trace[SweepResult]
-    focal_sets: FocalSets
     transform: Transform
     pairs: Pairs | None = None
 
@@ -237,3 +234,8 @@ class Solution:
     def masses(self) -> FloatArray:
         """Masses."""
         return self.trace.state.masses
+
+    @property
+    def focal_sets(self) -> FocalSets:
+        """Sets of the columns of the masses."""
+        return self.trace.state.focal_sets

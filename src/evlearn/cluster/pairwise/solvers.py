@@ -1,17 +1,16 @@
 """Solvers of EVCLUS: sweeps over fixed pairs, a fit of landmarks, and stochastic sweeps with new partners."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
-from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.cluster.dissimilarities import distances_between
-from evlearn.cluster.focal_families import n_pair_neighbors, neighbor_pairs, random_masses
+from evlearn.cluster.focal_families import given_masses, pairs_after_fit, random_masses
 from evlearn.cluster.pairwise.irqp import (
     Pairs,
     SweepResult,
@@ -27,9 +26,8 @@ from evlearn.cluster.pairwise.problem import Problem, Solution
 from evlearn.cluster.pairwise.scales import Scale, targets_of
 from evlearn.constraints.pairwise import Penalty
 from evlearn.kernels.simplex_qp import solve_many
-from evlearn.partition import CredalPartition
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.convergence import Report, Trace, descend
+from evlearn.utils.convergence import Report, Trace, best_descent, descend
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_choice
 
@@ -57,20 +55,62 @@ def solve_exactly(problem: Problem) -> Solution:
     def fit(seed: int) -> Trace[SweepResult]:
         seeded = np.random.RandomState(seed)
         start = start_masses(problem, scale, seeded)
-        trace = Trace(SweepResult(start, np.inf), [np.inf])
+        trace = Trace(SweepResult(start, np.inf, problem.focal_sets), [np.inf])
         for weight in problem.schedule:
             if not trace.interrupted:
                 trace = sweep(problem, pairs, trace.state.masses, problem.focal_sets, weight, seeded)
         return trace
 
-    seeds = random.randint(np.iinfo(np.int32).max, size=settings.n_init)
-    traces = Parallel(n_jobs=settings.n_jobs, prefer="threads")(delayed(fit)(seed) for seed in seeds)
-    trace = min(traces, key=lambda trace: trace.objective)
-    if isinstance(settings.init, str):
-        draw_seed = partial(random.randint, np.iinfo(np.int32).max)
-        trace = with_restarts(trace, lambda: fit(draw_seed()), problem.focal_sets)
-    solution = Solution(trace, problem.focal_sets, scale.transform, pairs)
-    return with_pairs(problem, solution) if problem.has_two_steps else solution
+    upper = np.iinfo(np.int32).max
+    seeds = random.randint(upper, size=settings.n_init)
+    draw_seed = partial(random.randint, np.iinfo(np.int32).max) if isinstance(settings.init, str) else None
+    return _best_solution(problem, pairs, scale, fit, seeds, draw_seed)
+
+
+def solve_by_landmarks(problem: Problem) -> Solution:
+    """Return the masses of the landmarks, which are the data of the problem."""
+    problem.refuse_constraints("landmark")
+    focal_sets, random, size = problem.focal_sets, problem.random, len(problem.data)
+    distances = problem.square(np.arange(size))
+    off_diagonal = ~np.eye(size, dtype=bool)
+    scale = problem.scale_of(distances[off_diagonal], problem.ordinary_pairs(off_diagonal))
+    pairs = AllPairs(targets_of(distances, scale.transform))
+    n_candidates = START_CANDIDATES * problem.settings.n_init
+
+    def draw_start() -> FloatArray:
+        rows = np.flatnonzero(problem.ordinary)
+        masses = best_start(pairs.delta[np.ix_(rows, rows)], focal_sets, random, n_candidates=n_candidates)
+        start = rows_against(pairs.delta[:, rows], masses, focal_sets.conflict_matrix[None])
+        start[rows] = masses
+        return start
+
+    def fit(_: int) -> Trace[SweepResult]:
+        start = problem.crisp_start() if scale.from_clusters else draw_start()
+        return sweep(problem, pairs, start, focal_sets, 0.0, random)
+
+    return _best_solution(problem, pairs, scale, fit, [0], lambda: 0)
+
+
+def _best_solution(
+    problem: Problem,
+    pairs: Pairs,
+    scale: Scale,
+    fit: Callable[[int], Trace[SweepResult]],
+    seeds: Sequence[int],
+    draw_seed: Callable[[], int] | None,
+) -> Solution:
+    """Return the best of several starts, with restarts if clusters are missing, and with pairs of neighbors.
+
+    Without `draw_seed`, there are no restarts.
+    """
+
+    def refine(trace: Trace[SweepResult]) -> Trace[SweepResult]:
+        if draw_seed is not None:
+            trace = with_restarts(trace, lambda: fit(draw_seed()), problem.focal_sets)
+        return trace if trace.interrupted or not problem.has_two_steps else with_pairs(problem, pairs, trace)
+
+    n_jobs = problem.settings.n_jobs if len(seeds) > 1 else 1
+    return Solution(best_descent(fit, seeds, refine=refine, n_jobs=n_jobs), scale.transform, pairs)
 
 
 def sweep(
@@ -97,27 +137,18 @@ def sweep(
     )
 
 
-def with_pairs(problem: Problem, solution: Solution) -> Solution:
-    """Add the pairs of neighboring clusters, and continue the descent from the masses of the first fit."""
-    assert solution.pairs is not None
-    partition = CredalPartition(solution.masses, solution.focal_sets, validate=False)
-    neighbors = neighbor_pairs(partition, n_neighbors=n_pair_neighbors(problem.settings.focal_sets))
+def with_pairs(problem: Problem, pairs: Pairs, best: Trace[SweepResult]) -> Trace[SweepResult]:
+    """Continue the descent from the best masses, with the pairs of neighboring clusters."""
+    neighbors = pairs_after_fit(problem.settings.focal_sets, best.state.masses, best.state.focal_sets)
     weight = 0.0 if problem.constraints is None else problem.settings.constraint_weight
-    trace = sweep(problem, solution.pairs, neighbors.masses, neighbors.focal_sets, weight, problem.random)
-    return Solution(trace, neighbors.focal_sets, solution.transform, solution.pairs)
+    return sweep(problem, pairs, neighbors.masses, neighbors.focal_sets, weight, problem.random)
 
 
 def start_masses(problem: Problem, scale: Scale, random: np.random.RandomState) -> FloatArray:
     """Return the masses of a start."""
     settings, data, focal_sets = problem.settings, problem.data, problem.focal_sets
     if not isinstance(settings.init, str):
-        masses = belief.check_masses(settings.init, focal_sets, name="init")
-        if masses.shape != (len(data), len(focal_sets)):
-            raise ValueError(
-                f"init must have shape {(len(data), len(focal_sets))}, with masses of each sample on each focal "
-                f"set, got shape {masses.shape}."
-            )
-        return masses
+        return given_masses(settings.init, len(data), focal_sets)
     check_choice("init", settings.init, ("auto", "random"))
     if settings.init == "random":
         return random_masses(len(data), len(focal_sets), random)
@@ -142,7 +173,8 @@ def with_restarts(
     for _ in range(_MAX_RESTARTS):
         if not _lacks_clusters(trace, focal_sets):
             break
-        trace = _better(trace, fit(), focal_sets)
+        other = fit()
+        trace = replace(_better(trace, other, focal_sets), interrupted=other.interrupted)
     return trace
 
 
@@ -162,31 +194,6 @@ def _count_missing(trace: Trace[SweepResult], focal_sets: FocalSets) -> int:
     labels = labels_of(trace.state.masses, focal_sets)
     sizes = np.bincount(labels, minlength=focal_sets.frame_size)
     return int((sizes < _MISSING_SHARE * len(labels) / focal_sets.frame_size).sum())
-
-
-def solve_by_landmarks(problem: Problem) -> Solution:
-    """Return the masses of the landmarks, which are the data of the problem."""
-    problem.refuse_constraints("landmark")
-    focal_sets, random, size = problem.focal_sets, problem.random, len(problem.data)
-    distances = problem.square(np.arange(size))
-    off_diagonal = ~np.eye(size, dtype=bool)
-    scale = problem.scale_of(distances[off_diagonal], problem.ordinary_pairs(off_diagonal))
-    pairs = AllPairs(targets_of(distances, scale.transform))
-    n_candidates = START_CANDIDATES * problem.settings.n_init
-
-    def draw_start() -> FloatArray:
-        rows = np.flatnonzero(problem.ordinary)
-        masses = best_start(pairs.delta[np.ix_(rows, rows)], focal_sets, random, n_candidates=n_candidates)
-        start = rows_against(pairs.delta[:, rows], masses, focal_sets.conflict_matrix[None])
-        start[rows] = masses
-        return start
-
-    def fit() -> Trace[SweepResult]:
-        start = problem.crisp_start() if scale.from_clusters else draw_start()
-        return sweep(problem, pairs, start, focal_sets, 0.0, random)
-
-    solution = Solution(with_restarts(fit(), fit, focal_sets), focal_sets, scale.transform, pairs)
-    return with_pairs(problem, solution) if problem.has_two_steps else solution
 
 
 def solve_stochastically(problem: Problem) -> Solution:
@@ -215,7 +222,7 @@ def solve_stochastically(problem: Problem) -> Solution:
         random=random,
         report=problem.report,
     )
-    return Solution(trace, problem.focal_sets, scale.transform)
+    return Solution(trace, scale.transform)
 
 
 def descend_stochastic(
@@ -272,7 +279,7 @@ def descend_stochastic(
     blocks = _draw_blocks(len(M), block_size, n_partners, np.random.RandomState(0))
     start = compare(islice(blocks, max(1, len(M) // block_size // _BLOCKS_PER_ESTIMATE)), None)
     end = descend(step, Trace(M, [start]), max_iter=max_iter, report=report)
-    return end.with_state(SweepResult(M, end.objective))
+    return end.with_state(SweepResult(M, end.objective, focal_sets))
 
 
 def _draw_blocks(
