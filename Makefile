@@ -36,7 +36,7 @@ test:
 
 # The tests of CI: all except statistics and time limits. A test that hangs is reported and killed after 10 minutes.
 test-all:
-	EVLEARN_CPU_LIMIT=$(CPU_LIMIT) $(PYTEST) -n 2 --dist loadgroup -m "not long and not timing" --durations=40 \
+	$(PYTEST) -n 2 --dist loadgroup -m "not long and not timing" --durations=40 \
 	-o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 
 # Statistics over many fits; not part of CI.

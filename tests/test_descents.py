@@ -156,10 +156,10 @@ print("kept", model.converged_, len(model.labels_), same, whole)
 
 
 def test_an_interruption_ends_all_starts_and_prevents_the_refinement():
-    begun = []
+    starts = []
 
     def run(start):
-        begun.append(start)
+        starts.append(start)
         if start == 2:
             raise KeyboardInterrupt
         return Trace(start, [9.0, float(start)], converged=True)
@@ -167,7 +167,7 @@ def test_an_interruption_ends_all_starts_and_prevents_the_refinement():
     best = best_descent(run, [3, 1, 2, 0], refine=lambda trace: pytest.fail("refined"))
     assert best.state == 1
     assert best.interrupted
-    assert begun == [3, 1, 2]
+    assert starts == [3, 1, 2]
 
 
 def test_the_best_descent_is_refined_unless_the_refinement_does_not_begin():
@@ -176,5 +176,5 @@ def test_the_best_descent_is_refined_unless_the_refinement_does_not_begin():
 
     refined = best_descent(run, [2, 1], refine=lambda trace: Trace(-trace.state, [1.0, 5.0]))
     assert (refined.state, refined.interrupted) == (-1, False)
-    stopped = best_descent(run, [2, 1], refine=lambda trace: Trace(-trace.state, [1.0], interrupted=True))
-    assert (stopped.state, stopped.interrupted) == (1, True)
+    interrupted = best_descent(run, [2, 1], refine=lambda trace: Trace(-trace.state, [1.0], interrupted=True))
+    assert (interrupted.state, interrupted.interrupted) == (1, True)
