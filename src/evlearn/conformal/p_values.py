@@ -65,6 +65,7 @@ def shorten_contour(plausible: FloatArray) -> FloatArray:
     return np.maximum(plausible, rest)
 
 
+@fields.stored
 @dataclass(frozen=True)
 class OutlierScorer:
     """Reference samples, the median distance to a neighbor in each cluster, and reference scores.
@@ -72,10 +73,10 @@ class OutlierScorer:
     The last median is for samples without a cluster.
     """
 
-    samples: FloatArray
-    medians: FloatArray
+    samples: fields.Matrix
+    medians: fields.NonnegativeVector
     scores: Scores
-    n_neighbors: int
+    n_neighbors: fields.PositiveCount
 
     @classmethod
     def fit(

@@ -135,6 +135,7 @@ def mean_square_of_weights(network: nn.Module) -> Tensor:
     return total
 
 
+@fields.stored
 @dataclass(frozen=True)
 class NeuralModel:
     """Trained network with its reader.

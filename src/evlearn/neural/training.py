@@ -95,6 +95,7 @@ class GatherMasses(torch.autograd.Function):
         return total[start : start + ctx.sizes[dist.get_rank()]], None
 
 
+@fields.stored
 @dataclass
 class Solver(Specification):
     """Optimizer of `NNEVCLUS`, with its options.
