@@ -912,8 +912,8 @@ FROM_THE_THIRD_REVIEW = [
     ),
     Mutant(
         "cluster/centroids/secm.py",
-        "summarize_data(rows, check_weights(sample_weight, rows), self.delta, random)",
-        "summarize_data(rows, None, self.delta, random)",
+        "summarize_data(rows, check_weights(sample_weight, rows), None, random)",
+        "summarize_data(rows, None, None, random)",
         'delta="auto" ignores sample_weight',
     ),
 ]

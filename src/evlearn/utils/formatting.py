@@ -71,9 +71,9 @@ def resolution(values: FloatArray) -> float:
 
 def format_share(share: float) -> str:
     """Format a share as a percentage; only 0 is "0 %", and only 1 is "100 %"."""
-    if 0 < share < 0.005:
+    if 0 < share <= 0.005:
         return "less than 1 %"
-    if 0.995 < share < 1:
+    if 0.995 <= share < 1:
         return "more than 99 %"
     return f"{100 * share:.0f} %"
 
