@@ -1,7 +1,11 @@
-# `make check` runs the checks of CI; run it before a commit.
+# `make smoke` while editing, `make test` before a commit, `make check` before a push: the checks of CI.
 PYTHON ?= python
 
-.PHONY: check lint types layers test test-all test-long test-timing test-engines coverage test-minimum test-newest docs build sanitize benchmark
+.PHONY: check lint types layers smoke test test-all test-long test-timing test-engines coverage test-minimum test-newest \
+	docs docs-all build sanitize benchmark
+
+# Seconds of CPU that a fast test may use; more on a slow machine.
+CPU_LIMIT ?= 0.5
 
 # One BLAS thread per test process.
 PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PYTHON) -m pytest
@@ -22,9 +26,13 @@ layers:
 	sys.meta_path = [f for f in sys.meta_path if type(f).__name__ != 'MesonpyMetaFinder']; \
 	from importlinter.cli import lint_imports_command; lint_imports_command()"
 
-# The fast tier: a few minutes, for use during development.
+# One fit, prediction, file and law per estimator; less than a minute of CPU.
+smoke:
+	$(PYTEST) -m smoke tests/test_smoke.py
+
+# The fast tier, less than 4 minutes on 2 cores; a test that uses more CPU than CPU_LIMIT fails.
 test:
-	$(PYTEST) -n 2 --dist loadgroup -m "not slow and not long and not timing"
+	EVLEARN_CPU_LIMIT=$(CPU_LIMIT) $(PYTEST) -n 2 --dist loadgroup -m "not slow and not long and not timing"
 
 # The tests of CI: all except statistics and time limits. A test that hangs is reported and killed after 10 minutes.
 test-all:
@@ -52,7 +60,12 @@ test-engines:
 test-minimum test-newest:
 	PYTHON=$(PYTHON) .ci/versions $(@:test-%=%)
 
+# All pages; examples of the gallery are run if they differ from the main branch.
 docs:
+	EVLEARN_GALLERY=changed $(MAKE) docs-all
+
+# All pages and all examples; each night and before a release.
+docs-all:
 	$(PYTHON) -m sphinx -W --keep-going -j 2 -b html docs docs/_build/html
 	$(PYTHON) docs/check_links.py docs/_build/html
 	$(PYTHON) docs/check_browser.py docs/_build/html

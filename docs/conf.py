@@ -13,6 +13,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 import citations
 import example_times
 import gallery_order
+import gallery_selection
 import other_projects
 import record_pages
 
@@ -61,6 +62,7 @@ bibtex_reference_style = "author_year"
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
+    "filename_pattern": gallery_selection.pattern(),
     "subsection_order": [f"../examples/{section}" for section in gallery_order.SECTIONS],
     "within_subsection_order": "gallery_order.Order",
     "doc_module": ("evlearn",),
@@ -117,6 +119,8 @@ def write_record(app):
 
 def setup(app):
     app.connect("builder-inited", write_record)
+    if os.environ.get("EVLEARN_GALLERY") == "changed":
+        app.connect("builder-inited", gallery_selection.write_placeholders, priority=900)  # after the gallery
     app.connect("autodoc-process-docstring", citations.link_citations, priority=400)  # before numpydoc
     app.connect("autodoc-skip-member", skip_tuple_fields)
     app.connect("autodoc-skip-member", skip_metadata_requests)

@@ -1,4 +1,6 @@
 import json
+import os
+import re
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from benchmarks.common.reference import folder, has
-
 settings.register_profile("evlearn", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("evlearn")
 
-FOLDER = Path(__file__).resolve().parent / "reference"
-SHARED = folder()
+TESTS = Path(__file__).resolve().parent
+FOLDER = TESTS / "reference"
+SHARED = Path(os.environ.get("EVLEARN_REFERENCE") or TESTS.parents[1] / "shared")
+HAS_BENCHMARKS = (TESTS.parent / "benchmarks").is_dir()
 COMPLETE = (SHARED / "reference").is_dir()  # benchmarks.get_data writes some data there, but no results of R
 MISSING = "EVLEARN_REFERENCE names no folder with"
 
@@ -34,6 +36,14 @@ EXPECTED_SKIPS = {
 OF_SCIKIT_LEARN = "SCIPY_ARRAY_API is not set: not checking array_api input"
 
 
+def pytest_ignore_collect(collection_path):
+    """In a source archive without ``benchmarks``, leave out the tests that import it, and those of its results."""
+    if HAS_BENCHMARKS or collection_path.suffix != ".py":
+        return None
+    imports_it = re.search(r"^\s*(from|import) benchmarks\b", collection_path.read_text("utf-8"), re.MULTILINE)
+    return True if imports_it or collection_path.parent.name == "record" else None
+
+
 @pytest.fixture(scope="session")
 def shared():
     """Return the folder of data that may not be copied: EVLEARN_REFERENCE, or ``../shared`` beside the project."""
@@ -45,6 +55,7 @@ def shared():
 @pytest.fixture(scope="session")
 def needs():
     """Skip a test unless these sets are in this repository or in the folder."""
+    from benchmarks.common.reference import has
 
     def look(*names):
         for name in names:
@@ -84,10 +95,18 @@ def seed_examples(reference_file):
     return json.loads(reference_file("seed_examples.json").read_text())
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are selected by their markers
 def pytest_collection_modifyitems(items):
     for item in items:
+        slow_cells, group = item.get_closest_marker("slow_cells"), item.get_closest_marker("xdist_group")
+        if slow_cells and {item.callspec.id, item.callspec.id.rpartition("-")[2]} & {*slow_cells.args}:
+            item.add_marker("slow")
         if "shared" in getattr(item, "fixturenames", ()):
             item.add_marker("reference")
+        # pytest-xdist 3.8 appends the group to an attribute that pytest does not read since 9.2, so that tests of
+        # a group would run in several processes.
+        if group and getattr(item.config.option, "loadgroup", False) and hasattr(item, "_id"):
+            item._id = type(item._id).parse(f"{item.nodeid}@{group.args[0]}")
 
 
 def pytest_sessionfinish(session):

@@ -38,6 +38,12 @@ from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.neural import NNEVCLUS
 from evlearn.preprocessing import GowerDistances, TableEncoder
 
+#: Attributes that describe the training samples only, and are not in model files.
+TRAINING_SAMPLE_ATTRIBUTES = (
+    *("credal_partition_", "masses_", "labels_", "conflict_", "transformed_dissimilarities_"),
+    *("intervals_", "mixture_", "_fitted_to"),
+)
+
 N_TRAINING, N_NEW = 60, 23
 
 

@@ -224,6 +224,7 @@ def test_a_fit_without_iterations_is_one_task():
 # Fits inside fits
 
 
+@pytest.mark.slow
 def test_propagated_callbacks_are_called_for_inner_fits():
     counting = Spreading()
     fitted(CredalEnsemble([ECM(4), CCM(4)], tol=1e-9).set_callbacks(counting))
@@ -276,6 +277,7 @@ def test_pipelines_and_searches_propagate_their_callbacks():
     assert counting.contexts("end", "iteration")
 
 
+@pytest.mark.slow
 def test_a_fit_in_a_callback_is_not_a_task():
     class Fitting(Counting):
         def on_fit_task_end(self, estimator, context):
@@ -372,6 +374,7 @@ def test_warnings_point_at_the_line_of_the_user():
 # Callbacks are not parameters
 
 
+@pytest.mark.slow
 def test_clones_and_copies_keep_their_callbacks_and_files_of_models_do_not(tmp_path):
     counting = Counting()
     model = ECM(4, random_state=0).set_callbacks(counting).fit(X)

@@ -16,8 +16,8 @@ from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import PCCA
 from evlearn.mixture import ParsimoniousGaussianMixture
-from evlearn.utils.convergence import Trace, best_of, descend
-from evlearn.utils.switches import with_switches
+from evlearn.utils.convergence import Trace, best_descent, best_of, descend
+from evlearn.utils.parameters import with_switches
 
 X, Y = load_iris(return_X_y=True)
 SEED = {"random_state": 0}
@@ -153,3 +153,28 @@ print("kept", model.converged_, len(model.labels_), same, whole)
     out, err = process.communicate(timeout=60)
     assert out.splitlines()[-1] == "kept False 1500 True True"
     assert "interrupted after" in err
+
+
+def test_an_interruption_ends_all_starts_and_prevents_the_refinement():
+    starts = []
+
+    def run(start):
+        starts.append(start)
+        if start == 2:
+            raise KeyboardInterrupt
+        return Trace(start, [9.0, float(start)], converged=True)
+
+    best = best_descent(run, [3, 1, 2, 0], refine=lambda trace: pytest.fail("refined"))
+    assert best.state == 1
+    assert best.interrupted
+    assert starts == [3, 1, 2]
+
+
+def test_the_best_descent_is_refined_unless_the_refinement_does_not_begin():
+    def run(start):
+        return Trace(start, [9.0, float(start)], converged=True)
+
+    refined = best_descent(run, [2, 1], refine=lambda trace: Trace(-trace.state, [1.0, 5.0]))
+    assert (refined.state, refined.interrupted) == (-1, False)
+    interrupted = best_descent(run, [2, 1], refine=lambda trace: Trace(-trace.state, [1.0], interrupted=True))
+    assert (interrupted.state, interrupted.interrupted) == (1, True)

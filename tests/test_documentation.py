@@ -1,6 +1,8 @@
 """Checks that `make docs` runs on the built pages, and tests of the code in the documentation."""
 
+import ast
 import importlib.util
+import inspect
 import re
 import subprocess
 import sys
@@ -146,3 +148,26 @@ def test_the_first_example_has_default_parameters_and_shows_an_outlier(name):
     parameters = {parameter.partition("=")[0].strip() for parameter in fit[2].split(",")}
     assert parameters == {"n_clusters", "random_state"}
     assert int(re.search(r"\n +outliers +(\d+) ", text[fit.end() :])[1]) > 0
+
+
+EXAMPLES = sorted((ROOT / "examples").glob("*/plot_*.py"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_use_names_and_parameters_that_exist(path):
+    """Check all examples, because a build of the documentation runs only those that are changed."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imported = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "evlearn":
+            for alias in node.names:
+                module = importlib.import_module(node.module)
+                assert hasattr(module, alias.name), f"{node.module} has no {alias.name}"
+                imported[alias.asname or alias.name] = getattr(module, alias.name)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    for call in calls:
+        if call.func.id in imported:
+            parameters = inspect.signature(imported[call.func.id]).parameters
+            keywords = {keyword.arg for keyword in call.keywords} - {None}
+            takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+            assert takes_any or keywords <= parameters.keys(), ast.unparse(call)

@@ -359,6 +359,7 @@ def test_parameters_can_be_read_and_set(name):
 
 
 @cases("fit twice")
+@pytest.mark.slow_cells("NNEVCLUS, outlier model")
 def test_a_second_fit_gives_the_same_bits_and_forgets_the_first(name):
     case = CASES[name]
     model = case.fit_to_rows(np.arange(N_TRAINING)[::-1])
@@ -490,6 +491,7 @@ def test_features_of_missing_values_are_missing_or_rejected(name):
     assert features is None or np.isnan(features[1]).any()
 
 
+@pytest.mark.slow
 def test_the_labels_of_the_data_are_found():
     """Check accuracy on easy data, so that equal results are not just equally wrong."""
     for name, case in CASES.items():

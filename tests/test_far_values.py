@@ -16,13 +16,13 @@ from evlearn.classify import (
     FusionClassifier,
 )
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
-from evlearn.cluster.neighbors.search import find_nearest, find_neighbors
 from evlearn.cluster.pairwise.irqp import rows_against
 from evlearn.conformal import UnseenClassDetector
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA, PCCA, LocalFDA
 from evlearn.mixture import ParsimoniousGaussianMixture
+from evlearn.neighbors import find_nearest, find_neighbors
 
 SINGLE = (1e10, 1e18, 1e20, 3.4e38)  # squares of the last two overflow
 DOUBLE = (1e10, 1e20, 1e38, 1e154, 1e200, 1.7e308)
@@ -373,6 +373,7 @@ def test_a_network_is_ignorant_about_extreme_samples(settings):
 
 @pytest.mark.parametrize(("dtype", "value"), [("float32", 1e10), ("float32", 3.4e38), ("float64", 1e100)])
 @pytest.mark.parametrize("place", [0, OUTLIER])
+@pytest.mark.slow
 def test_a_network_learns_with_an_extreme_sample(dtype, value, place):
     neural = pytest.importorskip("evlearn.neural", exc_type=ImportError)
     X, y = blobs(dtype)

@@ -18,6 +18,7 @@ N_CASES = 200
 
 
 @pytest.mark.parametrize("name", names())
+@pytest.mark.slow
 def test_a_mutated_file_is_refused_with_a_reason_or_used_and_does_no_harm(name):
     if "NN" in name:
         pytest.importorskip("torch")

@@ -64,10 +64,34 @@ def test_workflows_pin_actions_by_commit(workflow):
 def test_commands_of_workflows_exist():
     rules = set(re.findall(r"^([\w -]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     targets = {name for line in rules for name in line.split()}
-    commands = re.findall(r"make ([\w -]+)$", "\n".join(path.read_text() for path in WORKFLOWS), re.MULTILINE)
+    text = "\n".join(path.read_text() for path in WORKFLOWS)
+    commands = re.findall(r"(?:make|\.ci/run) ([\w -]+)$", text, re.MULTILINE)
+    (groups,) = re.findall(r"targets: \[(.*)\]", text)  # of the 3 jobs that run all checks at the same time
+    commands += re.findall(r'"([\w -]+)"', groups)
     assert {name for line in commands for name in line.split()} <= targets
-    for script in re.findall(r"(\.ci/\w+)", "\n".join(path.read_text() for path in WORKFLOWS)):
+    for script in re.findall(r"(\.ci/\w+)", text):
         assert (ROOT / script).is_file(), script
+
+
+def test_the_jobs_of_a_pull_request_run_all_checks():
+    (checks,) = re.findall(r"^check: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    (groups,) = re.findall(r"targets: \[(.*)\]", (ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    assert sorted(" ".join(re.findall(r'"([\w -]+)"', groups)).split()) == sorted(checks.split())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is a source archive")
+def test_the_source_archive_can_be_tested_without_benchmarks(tmp_path):
+    for name in subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).splitlines():
+        if not name.startswith("benchmarks/") and (ROOT / name).is_file():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tmp_path / name)
+    # Collecting fails if a test needs a module that is missing.
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "smoke", "tests"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout[-2000:]
+    assert int(re.search(r"(\d+) passed", result.stdout)[1]) > 150
+    assert int(re.search(r"(\d+) deselected", result.stdout)[1]) > 5000
 
 
 def test_commands_on_the_page_for_releases_exist():

@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 import evlearn
 from evlearn.classify import EvidentialForestClassifier, EvidentialKNNClassifier
 from evlearn.cluster import CCM, ECM
-from evlearn.mixture.gaps import Gaps
+from evlearn.mixture.missing_values import Gaps
 
 CENTERS = [[0, 0, 0], [4, 0, 1], [0, 4, 2]]
 X, Y = make_blobs(90, centers=CENTERS, random_state=0)
@@ -69,6 +69,7 @@ def test_the_estimators_that_take_weights_are_found():
 
 
 @pytest.mark.parametrize("kind", takes_weights("fit"))
+@pytest.mark.slow_cells("EvidentialNeuralClassifier")
 def test_weight_2_is_the_same_as_two_equal_samples(kind):
     weighted = masses(kind, X, Y, WEIGHTS)
     np.testing.assert_allclose(weighted, masses(kind, X[REPEATED], Y[REPEATED]), rtol=0, atol=1e-9)

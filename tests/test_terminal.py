@@ -67,7 +67,7 @@ def terminal(monkeypatch, *, columns=120, seconds=0.0):
     thread = threading.Thread(target=read_output)
     thread.start()
     with monkeypatch.context() as patch, os.fdopen(writer, "w", encoding="utf-8") as stdout:
-        patch.setattr("evlearn.utils.terminal._SECONDS", seconds)
+        patch.setattr("evlearn.utils.progress._LINE_SECONDS", seconds)
         patch.setattr(sys, "stdout", stdout)
         yield screen
     thread.join()

@@ -108,6 +108,7 @@ def test_summaries_names_and_strings_are_checked(checker, program, fault):
     assert any(fault in text for _, text in checker.program_faults(program))
 
 
+@pytest.mark.slow
 def test_few_bound_names_are_on_the_list(checker):
     """At most 1 % of the names, and in fact none beyond public names of records, are on the list."""
     n_names = n_faults = 0

@@ -4,7 +4,7 @@ from functools import partial
 
 from evlearn import cluster
 from evlearn.cluster import MedoidKind, Quantile
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 ECM = partial(cluster.ECM, focal_sets="full", alpha=1.0, beta=2.0, init="k-means++", n_init=1)
 CCM = partial(cluster.CCM, focal_sets="pairs", beta=2.0, init="k-means++", n_init=1)

@@ -120,7 +120,7 @@ if __name__ == "__main__":
         masses.partitions[2].compute().to_numpy(), on_cluster.focal_sets_
     )
     figure, axes = plt.subplots(figsize=(8.5, 5.6), layout="constrained")
-    CredalPartitionDisplay.from_partition(
+    CredalPartitionDisplay.from_result(
         partition, X, ax=axes, max_points=4000, hulls=False
     )
     axes.set(aspect="equal")

@@ -22,7 +22,7 @@ model = EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(
     butterfly.data
 )
 partition = model.credal_partition_.rename(sample_names=butterfly.sample_names)
-MassesDisplay.from_partition(partition)
+MassesDisplay.from_result(partition)
 plt.show()
 
 # %%
@@ -31,14 +31,14 @@ plt.show()
 
 X, _ = make_fourclass(2000, random_state=0)
 model = ECM(n_clusters=4, focal_sets="full", random_state=0).fit(X)
-MassesDisplay.from_estimator(model)
+MassesDisplay.from_result(model)
 plt.show()
 
 # %%
 # The same information is summarized by 10 numbers. The diagonal shows the mass on single clusters, the other cells
 # the mass on pairs. Neighboring clusters share more mass than opposite ones.
 
-DoubtDisplay.from_estimator(model)
+DoubtDisplay.from_result(model)
 plt.show()
 
 # %%

@@ -80,5 +80,5 @@ np.allclose(sum(pairs), 1)
 # 2 samples are in the same cluster, optionally together with their distances. Small distances should correspond to
 # high plausibilities. Pairs with a high plausibility and a low belief are unknown.
 
-RelationalDisplay.from_partition(partition, dissimilarities=pairwise_distances(X))
+RelationalDisplay.from_result(partition, dissimilarities=pairwise_distances(X))
 plt.show()

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 
 from evlearn.cluster import EVCLUS
 from evlearn.datasets import load_butterfly
-from evlearn.plotting import CredalPartitionDisplay, ShepardDisplay
+from evlearn.plotting import CredalPartitionDisplay, PairsDisplay
 
 butterfly = load_butterfly()
 model = EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(
@@ -24,7 +24,7 @@ partition.summary()
 # the samples that surely belong to a cluster, dashed lines those that possibly do.
 
 figure, axes = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
-display = CredalPartitionDisplay.from_estimator(model, butterfly.data, ax=axes)
+display = CredalPartitionDisplay.from_result(model, butterfly.data, ax=axes)
 for number, point in zip(butterfly.sample_names, butterfly.data, strict=True):
     axes.annotate(
         number,
@@ -68,7 +68,7 @@ plt.show()
 # The Shepard diagram shows the agreement of conflicts and dissimilarities. Each point is a pair of samples; points
 # on the diagonal are reproduced exactly. Here 12 mass functions on 4 sets represent 66 pairs.
 
-ShepardDisplay.from_estimator(model)
+PairsDisplay.from_estimator(model)
 plt.show()
 
 # %%

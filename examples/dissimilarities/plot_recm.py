@@ -122,7 +122,7 @@ values, vectors = np.linalg.eigh(products)
 points = vectors[:, [-1, -2]] * np.sqrt(values[[-1, -2]])
 
 figure, axes = plt.subplots(figsize=(8.5, 6), layout="constrained")
-CredalPartitionDisplay.from_partition(partition, points, ax=axes)
+CredalPartitionDisplay.from_result(partition, points, ax=axes)
 for name in ("penguin", "ant", "jellyfish", "shark", "dolphin", "seal"):
     axes.annotate(
         name, points[names.index(name)], xytext=(8, -3), textcoords="offset points"

@@ -15,7 +15,7 @@ import numpy as np
 from evlearn.cluster import BootClus
 from evlearn.datasets import make_gaussian_mixture, same_cluster_probability
 from evlearn.mixture import ParsimoniousGaussianMixture
-from evlearn.plotting import CredalPartitionDisplay, IntervalDisplay
+from evlearn.plotting import CredalPartitionDisplay, PairsDisplay
 
 # %%
 # The data consist of 3 overlapping ellipses: Mixture 2 of :cite:t:`denoeux2020bootclus`. The Bayesian information
@@ -42,7 +42,7 @@ larger = BootClus(
 figure, (first, *others) = plt.subplots(
     1, 3, figsize=(12.5, 4.4), layout="constrained", sharex=True, sharey=True
 )
-CredalPartitionDisplay.from_estimator(model, X, ax=first)
+CredalPartitionDisplay.from_result(model, X, ax=first)
 first.get_legend().remove()
 first.set(title="sure (filled) and torn (rings)", xlabel="", ylabel="")
 for axes, rows, fitted in zip(others, (X, X_large), (model, larger), strict=True):
@@ -121,7 +121,7 @@ plt.show()
 # The figure compares belief and plausibility with the bounds that they approximate (Figure 9 of the paper). It
 # shows the density of the 44,850 pairs. The 300 mass functions cannot match all bounds, but approximate them.
 
-IntervalDisplay.from_estimator(model)
+PairsDisplay.from_estimator(model)
 plt.show()
 
 # %%
@@ -130,7 +130,7 @@ plt.show()
 # data sets. For a single data set it is often higher, and sometimes much lower, because all pairs depend on the
 # same few parameters.
 
-IntervalDisplay.from_estimator(model, probabilities=truth)
+PairsDisplay.from_estimator(model, probabilities=truth)
 plt.show()
 
 # %%
@@ -141,5 +141,5 @@ plt.show()
 misspecified = BootClus(
     n_clusters=3, covariance_models="EII", n_bootstrap=500, random_state=0
 ).fit(X)
-IntervalDisplay.from_estimator(misspecified, probabilities=truth)
+PairsDisplay.from_estimator(misspecified, probabilities=truth)
 plt.show()

@@ -39,7 +39,7 @@ for name, model in models.items():
 
 figure, grid = plt.subplots(2, 1, figsize=(8, 6.4), layout="constrained", sharex=True)
 for axes, (name, model) in zip(grid, models.items(), strict=True):
-    CredalPartitionDisplay.from_estimator(model, X, ax=axes)
+    CredalPartitionDisplay.from_result(model, X, ax=axes)
     axes.scatter(
         *model.cluster_centers_.T,
         s=150,

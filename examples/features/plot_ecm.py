@@ -54,7 +54,7 @@ model.credal_partition_.summary()
 # Solid lines enclose the samples that surely belong to a cluster, dashed lines those that possibly do.
 
 figure, axes = plt.subplots(figsize=(9, 4.8), layout="constrained")
-CredalPartitionDisplay.from_estimator(model, X, ax=axes)
+CredalPartitionDisplay.from_result(model, X, ax=axes)
 axes.set(aspect="equal", title="ECM")
 plt.show()
 
@@ -78,7 +78,7 @@ for axes, delta in zip(grid, ("auto", 3, 1), strict=True):
     other = ECM(
         n_clusters=3, delta=delta, init=model.cluster_centers_, random_state=0
     ).fit(X)
-    CredalPartitionDisplay.from_estimator(other, X, ax=axes, legend=False)
+    CredalPartitionDisplay.from_result(other, X, ax=axes, legend=False)
     n_outliers = other.credal_partition_.outliers().sum()
     axes.set(
         aspect="equal",

@@ -59,7 +59,7 @@ plt.show()
 # mass on both clusters.
 
 figure, ax = plt.subplots(figsize=(9, 5.5), layout="constrained")
-CredalPartitionDisplay.from_partition(model.credal_partition_, X, ax=ax)
+CredalPartitionDisplay.from_result(model.credal_partition_, X, ax=ax)
 ax.set_aspect("equal")
 plt.show()
 

@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from evlearn.cluster import EVCLUS
 from evlearn.datasets import make_fourclass
-from evlearn.plotting import CredalPartitionDisplay, ShepardDisplay
+from evlearn.plotting import CredalPartitionDisplay, PairsDisplay
 
 X, y = make_fourclass(400, random_state=0)
 model = EVCLUS(n_clusters=4, focal_sets="pairs", random_state=0).fit(X)
@@ -25,7 +25,7 @@ model.credal_partition_.summary()
 # the intersection of dashed lines are torn.
 
 figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
-CredalPartitionDisplay.from_estimator(model, X, ax=axes)
+CredalPartitionDisplay.from_result(model, X, ax=axes)
 axes.set(aspect="equal")
 plt.show()
 
@@ -77,5 +77,5 @@ plt.show()
 # %%
 # The Shepard diagram of all pairs is drawn as a density.
 
-ShepardDisplay.from_estimator(model)
+PairsDisplay.from_estimator(model)
 plt.show()

@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from evlearn.cluster import EVCLUS
 from evlearn.datasets import make_fourclass
 from evlearn.neural import NNEVCLUS
-from evlearn.plotting import CredalPartitionDisplay, MassContourDisplay, ShepardDisplay
+from evlearn.plotting import CredalPartitionDisplay, MassContourDisplay, PairsDisplay
 
 X, y = make_fourclass(400, random_state=0)
 network = NNEVCLUS(
@@ -33,7 +33,7 @@ network.credal_partition_.summary()
 # do.
 
 figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
-CredalPartitionDisplay.from_estimator(network, X, ax=axes)
+CredalPartitionDisplay.from_result(network, X, ax=axes)
 axes.set(aspect="equal", title="400 training samples")
 plt.show()
 
@@ -69,7 +69,7 @@ left.axhline(
 )
 left.set(title="learning curve", xlabel="iteration", ylabel="loss", ylim=(0.0035, 0.01))
 left.legend(title="final loss")
-ShepardDisplay.from_estimator(network, ax=right)
+PairsDisplay.from_estimator(network, ax=right)
 plt.show()
 
 # %%
@@ -86,7 +86,7 @@ samples = np.vstack([new, remote])
 partition = network.predict_mass(samples)
 
 figure, axes = plt.subplots(figsize=(9.5, 6), layout="constrained")
-CredalPartitionDisplay.from_partition(partition, samples, ax=axes)
+CredalPartitionDisplay.from_result(partition, samples, ax=axes)
 axes.set(aspect="equal", title="1000 new samples, and 20 outliers on a circle")
 plt.show()
 

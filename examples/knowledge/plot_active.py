@@ -36,7 +36,7 @@ figure, axes = plt.subplots(
 for ax, n_queries in zip(axes, (0, 25, 50), strict=True):
     learner.run(PairOracle(y), n_queries - len(learner.history_))
     labels = learner.estimator_.labels_
-    CredalPartitionDisplay.from_estimator(
+    CredalPartitionDisplay.from_result(
         learner.estimator_, X, ax=ax, hulls=False, legend=ax is axes[2]
     )
     ConstraintsDisplay.from_constraints(

@@ -68,7 +68,7 @@ for axes, (name, pairs) in zip(grid, cases.items(), strict=True):
     model = CECM(n_clusters=2, metric="adaptive", n_init=10, random_state=0).fit(
         X, constraints=pairs
     )
-    CredalPartitionDisplay.from_estimator(model, X, ax=axes, hulls=False, legend=False)
+    CredalPartitionDisplay.from_result(model, X, ax=axes, hulls=False, legend=False)
     show_metric(model, axes)
     if pairs is not None:
         ConstraintsDisplay.from_constraints(

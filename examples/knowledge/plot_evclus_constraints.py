@@ -47,7 +47,7 @@ for ax, (name, pairs) in zip(axes.flat[1:], cases.items(), strict=True):
     model = EVCLUS(n_clusters=2, focal_sets="full", random_state=0).fit(
         X, constraints=pairs
     )
-    CredalPartitionDisplay.from_estimator(
+    CredalPartitionDisplay.from_result(
         model, X, ax=ax, hulls=False, legend=ax is axes[0, 1]
     )
     ax.set(

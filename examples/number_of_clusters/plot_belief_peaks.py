@@ -97,7 +97,7 @@ model.credal_partition_.summary()
 # White stars are the peaks, black dots the final centers.
 
 figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
-CredalPartitionDisplay.from_estimator(model, X, ax=axes)
+CredalPartitionDisplay.from_result(model, X, ax=axes)
 axes.scatter(
     *X[peaks].T,
     s=220,

@@ -20,10 +20,8 @@ from evlearn.datasets import load_butterfly
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.plotting import (
     CredalPartitionDisplay,
-    IntervalDisplay,
     MassesDisplay,
-    PairProbabilityDisplay,
-    PartitionPanelsDisplay,
+    PairsDisplay,
     RelationalDisplay,
 )
 
@@ -43,8 +41,8 @@ model = ECM(
 partition = model.credal_partition_.rename(sample_names=numbers)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.2), layout="constrained")
-CredalPartitionDisplay.from_partition(partition, X, rule="max_mass", ax=left)
-MassesDisplay.from_partition(partition, ax=right)
+CredalPartitionDisplay.from_result(partition, X, rule="max_mass", ax=left)
+MassesDisplay.from_result(partition, ax=right)
 left.set_title("Figure 1a: partition by ECM")
 right.set_title("Figure 1b: masses")
 plt.show()
@@ -69,7 +67,7 @@ print(
 # show the same in a different order: first one wing, from sure to torn samples, then the other one.
 
 figure, grid = plt.subplots(1, 2, figsize=(9.2, 4.8), layout="compressed")
-RelationalDisplay.from_partition(partition, parts=("belief", "plausibility"), ax=grid)
+RelationalDisplay.from_result(partition, parts=("belief", "plausibility"), ax=grid)
 for axes, name in zip(grid, ("2a", "2d"), strict=True):
     axes.set_title(f"Figure {name}: {axes.get_title()}")
 plt.show()
@@ -97,7 +95,7 @@ def name_clusters(partition):
 
 mixture = ParsimoniousGaussianMixture(3, covariance_models="VEV", variance_floor=0)
 model = BootClus(mixture=mixture, n_bootstrap=1000, random_state=0).fit(iris.data)
-IntervalDisplay.from_estimator(model).figure_.suptitle("Figure 12: Bootclus on Iris")
+PairsDisplay.from_estimator(model).figure_.suptitle("Figure 12: Bootclus on Iris")
 plt.show()
 
 # %%
@@ -105,8 +103,8 @@ plt.show()
 # histograms for generated data (Figures 4 and 8). We choose 3 pairs: 2 versicolor samples, one of which is torn;
 # the torn sample and a virginica sample; and 2 virginica samples.
 
-display = PairProbabilityDisplay.from_estimator(
-    model, iris.data, [(70, 55), (70, 127), (100, 127)]
+display = PairsDisplay.from_estimator(
+    model, iris.data, pairs=[(70, 55), (70, 127), (100, 127)]
 )
 display.figure_.suptitle("As Figures 4 and 8: distribution over bootstrap samples")
 plt.show()
@@ -118,8 +116,13 @@ plt.show()
 
 bootclus = name_clusters(model.credal_partition_)
 table = pd.DataFrame(iris.data, columns=iris.feature_names)
-display = PartitionPanelsDisplay.from_estimator(
-    model, table, rule="max_mass", y_true=species, ellipses=True
+display = CredalPartitionDisplay.from_result(
+    model,
+    table,
+    panels="features",
+    rule="max_mass",
+    y_true=species,
+    ellipses=True,
 )
 display.figure_.suptitle(
     "Figure 13: Bootclus on Iris; markers: species, colors: clusters"
@@ -159,7 +162,7 @@ model = ECM(
 )
 ecm = name_clusters(model.fit(iris.data).credal_partition_)
 figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
-CredalPartitionDisplay.from_partition(ecm, iris.data, rule="max_mass", ax=axes)
+CredalPartitionDisplay.from_result(ecm, iris.data, rule="max_mass", ax=axes)
 axes.set_title("Figure 14: ECM on Iris")
 plt.show()
 
@@ -188,7 +191,7 @@ model = EVCLUS(
 )
 evclus = name_clusters(model.fit(X).credal_partition_)
 figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
-CredalPartitionDisplay.from_partition(evclus, X, rule="max_mass", ax=axes)
+CredalPartitionDisplay.from_result(evclus, X, rule="max_mass", ax=axes)
 axes.set_title("Figure 15: EVCLUS on Iris")
 plt.show()
 

@@ -121,10 +121,10 @@ print(model.credal_partition_.summary())
 # surely in a cluster, dashed lines those that possibly are.
 
 figure, grid = plt.subplots(1, 2, figsize=(13, 5.5), layout="constrained")
-CredalPartitionDisplay.from_estimator(
+CredalPartitionDisplay.from_result(
     model, X, features=["CD4", "CD8b"], rule="max_mass", ax=grid[0]
 )
-CredalPartitionDisplay.from_estimator(
+CredalPartitionDisplay.from_result(
     model, X, features=["CD3", "CD8"], rule="max_mass", ax=grid[1]
 )
 grid[0].get_legend().remove()
@@ -134,5 +134,5 @@ plt.show()
 # %%
 # Numbers of cells that are torn between populations:
 
-DoubtDisplay.from_estimator(model)
+DoubtDisplay.from_result(model)
 plt.show()

@@ -57,7 +57,7 @@ plt.show()
 # The data are 200 samples "uniformly distributed along intertwined circular segments with standard normal additive
 # noise". Ours are another random draw. Colors are the true clusters.
 
-CredalPartitionDisplay.from_partition(CredalPartition.from_hard(y), X, hulls=False)
+CredalPartitionDisplay.from_result(CredalPartition.from_hard(y), X, hulls=False)
 plt.title("Figure 2: Banana_200")
 plt.show()
 

@@ -21,12 +21,12 @@ from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import load_butterfly, make_core_and_ring, make_fourclass
 from evlearn.plotting import (
     BeliefPeaksDisplay,
+    ComparisonDisplay,
     ConstraintsDisplay,
     CredalPartitionDisplay,
-    DominanceDisplay,
     MassesDisplay,
     ObjectiveDisplay,
-    ShepardDisplay,
+    PairsDisplay,
 )
 
 # %%
@@ -47,10 +47,8 @@ model = EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(
 partition = model.credal_partition_.rename(sample_names=butterfly.sample_names)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained")
-CredalPartitionDisplay.from_partition(
-    partition, butterfly.data, rule="max_mass", ax=left
-)
-MassesDisplay.from_partition(partition, ax=right)
+CredalPartitionDisplay.from_result(partition, butterfly.data, rule="max_mass", ax=left)
+MassesDisplay.from_result(partition, ax=right)
 left.set_title("Figure 1a: partition by EVCLUS")
 right.set_title("Figure 1b: masses")
 plt.show()
@@ -94,7 +92,7 @@ settings = {
 model = EVCLUS(n_clusters=4, **settings, random_state=0).fit(X)
 
 figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
-CredalPartitionDisplay.from_estimator(model, X, rule="max_mass", ax=axes)
+CredalPartitionDisplay.from_result(model, X, rule="max_mass", ax=axes)
 axes.set(aspect="equal", title="Figure 2: lower and upper approximations")
 plt.show()
 
@@ -106,7 +104,7 @@ plt.show()
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
 ObjectiveDisplay.from_estimator(model, ax=left)
-ShepardDisplay.from_estimator(model, ax=right)
+PairsDisplay.from_estimator(model, ax=right)
 left.set_title("Figure 3a: loss")
 right.set_title("Figure 3b: Shepard diagram")
 plt.show()
@@ -142,7 +140,7 @@ parts = {
 }
 figure, grid = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained", sharey=True)
 for axes, (title, part) in zip(grid, parts.items(), strict=True):
-    CredalPartitionDisplay.from_partition(
+    CredalPartitionDisplay.from_result(
         CredalPartition.from_hard(y), X, ax=axes, hulls=False, legend=False
     )
     ConstraintsDisplay.from_constraints(part, X, ax=axes, legend=False)
@@ -174,7 +172,7 @@ for name, pairs in {"no constraints": None, "50 constraints": constraints}.items
 # Figure 22 explains the partial order: a partition dominates another one if it is more consistent with the true
 # classes and less nonspecific. Partitions to the lower left or upper right of *M* are not comparable with it.
 
-display = DominanceDisplay(
+display = ComparisonDisplay(
     names=[
         "M",
         "dominates M",
@@ -231,7 +229,7 @@ for axes, (name, (raw, y)) in zip(
         ).fit(X),
     }
     partitions = {method: model.credal_partition_ for method, model in models.items()}
-    DominanceDisplay.from_partitions(partitions, y, ax=axes, legend=False)
+    ComparisonDisplay.from_partitions(partitions, y, ax=axes, legend=False)
     axes.set_title("Figure 23a: Wine" if name == "Wine" else "Figure 23b: Iris")
     for method, model in models.items():
         score = adjusted_rand_score(y, model.labels_)

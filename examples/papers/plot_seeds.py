@@ -26,7 +26,7 @@ from evlearn import CredalPartition
 from evlearn.cluster import ECM, EVCLUS, Quantile
 from evlearn.ensemble import combine_partitions
 from evlearn.metrics import compare_partitions
-from evlearn.plotting import CredalPartitionDisplay, PartitionMapDisplay
+from evlearn.plotting import ComparisonDisplay, CredalPartitionDisplay
 
 folders = [
     os.environ.get("EVLEARN_DATA", "."),
@@ -71,7 +71,7 @@ print(comparison)
 # On the map, hard partitions are close to each other, independent of the method; nonspecificity increases towards
 # the evidential partitions.
 
-PartitionMapDisplay.from_comparison(comparison)
+ComparisonDisplay.from_comparison(comparison)
 plt.show()
 
 # %%
@@ -81,7 +81,7 @@ plt.show()
 hard = [partitions[name] for name in ("k-means", "Ward", "ECM, hard", "EVCLUS, hard")]
 combined = combine_partitions(hard, rule="dubois_prade", random_state=0)
 print(combined.summary())
-display = CredalPartitionDisplay.from_partition(combined, PCA(2).fit_transform(X))
+display = CredalPartitionDisplay.from_result(combined, PCA(2).fit_transform(X))
 display.ax_.set(
     xlabel="first principal component",
     ylabel="second principal component",

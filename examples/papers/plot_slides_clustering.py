@@ -23,7 +23,7 @@ from evlearn.plotting import (
     CredalPartitionDisplay,
     MassesDisplay,
     ObjectiveDisplay,
-    ShepardDisplay,
+    PairsDisplay,
 )
 
 # %%
@@ -37,7 +37,7 @@ from evlearn.plotting import (
 masses = [[0, 1, 0, 0], [0, 0.5, 0, 0.5], [0, 0, 0, 1], [0.9, 0, 0.1, 0]]
 example = CredalPartition(masses, FocalSets.full(["ω₁", "ω₂"]), ["3", "5", "6", "12"])
 figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
-MassesDisplay.from_partition(example, ax=axes)
+MassesDisplay.from_result(example, ax=axes)
 axes.set_title("Credal partition: example")
 plt.show()
 
@@ -60,7 +60,7 @@ models = {
 figure, grid = plt.subplots(1, 2, figsize=(12, 4), layout="constrained", sharey=True)
 for axes, (title, model) in zip(grid, models.items(), strict=True):
     partition = model.credal_partition_.rename(sample_names=butterfly.sample_names)
-    MassesDisplay.from_partition(partition, ax=axes, legend=axes is grid[1])
+    MassesDisplay.from_result(partition, ax=axes, legend=axes is grid[1])
     axes.set_title(title)
     axes.label_outer()
 plt.show()
@@ -70,7 +70,7 @@ plt.show()
 # pairs are close to the diagonal.
 
 figure, axes = plt.subplots(figsize=(5.5, 4.6), layout="constrained")
-ShepardDisplay.from_estimator(models["Butterfly example (EVCLUS)"], ax=axes)
+PairsDisplay.from_estimator(models["Butterfly example (EVCLUS)"], ax=axes)
 axes.set_title("Butterfly example: Shepard diagram")
 plt.show()
 
@@ -86,7 +86,7 @@ model = ECM(
     n_clusters=4, focal_sets="full", alpha=2, beta=2, delta=20**0.5, random_state=0
 ).fit(X)
 figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
-CredalPartitionDisplay.from_estimator(model, X, rule="max_mass", ax=axes)
+CredalPartitionDisplay.from_result(model, X, rule="max_mass", ax=axes)
 axes.set(aspect="equal", title="4-class data set (ECM)")
 plt.show()
 
@@ -157,7 +157,7 @@ for _ in range(5):
         (number, center) for number in np.argsort(-doubt)[:4] for center in surest
     ]
 figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
-CredalPartitionDisplay.from_estimator(model, X, rule="max_mass", hulls=False, ax=axes)
+CredalPartitionDisplay.from_result(model, X, rule="max_mass", hulls=False, ax=axes)
 ConstraintsDisplay.from_constraints(
     constraints, X, labels=model.labels_, ax=axes, legend=False
 )
@@ -187,8 +187,8 @@ print(f"{len(random_pairs)} random pairs: {adjusted_rand_score(y, model.labels_)
 X, y = make_fourclass(2000, random_state=0)
 model = EVCLUS(n_clusters=4, d0=Quantile(0.9), n_partners="all", random_state=0).fit(X)
 figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5), layout="constrained")
-CredalPartitionDisplay.from_estimator(model, X, rule="max_mass", ax=left)
-ShepardDisplay.from_estimator(model, ax=right)
+CredalPartitionDisplay.from_result(model, X, rule="max_mass", ax=left)
+PairsDisplay.from_estimator(model, ax=right)
 left.set(title="Four-class dataset: lower and upper approximations", aspect="equal")
 right.set_title("Four-class dataset: Shepard diagram")
 plt.show()
@@ -273,9 +273,7 @@ for axes, (title, model) in zip(
     }.items(),
     strict=True,
 ):
-    CredalPartitionDisplay.from_estimator(
-        model, X, rule="max_mass", ax=axes, legend=False
-    )
+    CredalPartitionDisplay.from_result(model, X, rule="max_mass", ax=axes, legend=False)
     axes.set_title(title)
     axes.label_outer()
 plt.show()

@@ -22,9 +22,9 @@ from evlearn.plotting import (
     CredalPartitionDisplay,
     MassContourDisplay,
     MassesDisplay,
-    ShepardDisplay,
+    PairsDisplay,
 )
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 # %%
 # Road scene analysis
@@ -52,7 +52,7 @@ table = CredalPartition(
     [source.to_array(sets) for source in sources.values()], sets, list(sources)
 )
 figure, axes = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
-MassesDisplay.from_partition(table, ax=axes)
+MassesDisplay.from_result(table, ax=axes)
 axes.set(title="Road scene: two sources and their combination", xlabel="source")
 plt.show()
 
@@ -122,9 +122,9 @@ evclus = EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(
 figure, grid = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
 for axes, name, model in zip(grid, ("ECM", "EVCLUS"), (ecm, evclus), strict=False):
     partition = model.credal_partition_.rename(sample_names=butterfly.sample_names)
-    MassesDisplay.from_partition(partition, ax=axes, legend=name == "EVCLUS")
+    MassesDisplay.from_result(partition, ax=axes, legend=name == "EVCLUS")
     axes.set_title(f"Butterfly: masses by {name}")
-ShepardDisplay.from_estimator(evclus, ax=grid[2])
+PairsDisplay.from_estimator(evclus, ax=grid[2])
 grid[2].set_title("Butterfly: Shepard diagram")
 plt.show()
 
@@ -148,7 +148,7 @@ models = {
 }
 figure, grid = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained", sharey=True)
 for axes, (name, model) in zip(grid, models.items(), strict=True):
-    CredalPartitionDisplay.from_estimator(
+    CredalPartitionDisplay.from_result(
         model, X, rule="max_mass", ax=axes, legend=name == "EVCLUS"
     )
     axes.set_title(

@@ -14,7 +14,7 @@ from sklearn.mixture import GaussianMixture
 from evlearn import CredalPartition
 from evlearn.datasets import make_fourclass
 from evlearn.metrics import compare_partitions
-from evlearn.plotting import DominanceDisplay, PartitionMapDisplay
+from evlearn.plotting import ComparisonDisplay
 
 X, truth = make_fourclass(300, random_state=0)
 
@@ -56,7 +56,7 @@ print(comparison)
 # On the map, the 3 versions of the mixture are on a line: labels, probabilities and sets of candidates, with
 # increasing nonspecificity. Darker points have a higher nonspecificity.
 
-PartitionMapDisplay.from_comparison(comparison)
+ComparisonDisplay.from_comparison(comparison)
 plt.show()
 
 # %%
@@ -68,7 +68,7 @@ plt.show()
 partitions["mixture, probabilities"] = CredalPartition.from_fuzzy(
     mixture.predict_proba(X)
 )
-DominanceDisplay.from_partitions(
+ComparisonDisplay.from_partitions(
     {name: partition for name, partition in partitions.items() if name != "truth"},
     truth,
 )

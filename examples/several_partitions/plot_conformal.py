@@ -16,7 +16,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from evlearn.conformal import ConformalClusterer
-from evlearn.plotting import DoubtSourcesDisplay
+from evlearn.plotting import DoubtDisplay
 
 X, y = load_digits(return_X_y=True)
 clusterer = make_pipeline(PCA(20, random_state=0), KMeans(10, n_init=3))
@@ -27,7 +27,7 @@ print(doubt.counts())
 # %%
 # The figure shows the sources of doubt. The boundaries of k-means are sharp, so there is no doubt due to overlap;
 # there is doubt where the boundaries differ between replications.
-display = DoubtSourcesDisplay.from_estimator(model, X)
+display = DoubtDisplay.from_sources(model, X)
 display.ax_.set_title("Handwritten digits, confidence level 90 %")
 plt.show()
 

@@ -4,7 +4,7 @@ Consistency and nonspecificity of partitions
 
 Partitions differ in their errors and in their imprecision. They are measured by the consistency with the true
 classes, which decreases with each pair of samples that contradicts them, and by the nonspecificity, which
-increases with each pair of unknown relation. `~evlearn.plotting.DominanceDisplay` shows both.
+increases with each pair of unknown relation. `~evlearn.plotting.ComparisonDisplay` shows both.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ from sklearn.mixture import GaussianMixture
 from evlearn import CredalPartition
 from evlearn.cluster import CCM, ECM, EVCLUS
 from evlearn.datasets import make_fourclass
-from evlearn.plotting import DominanceDisplay
+from evlearn.plotting import ComparisonDisplay
 
 X, truth = make_fourclass(300, random_state=0)
 
@@ -37,7 +37,7 @@ partitions = {
     "EVCLUS": evclus,
     "EVCLUS, rough": CredalPartition.from_rough(evclus.to_rough()),
 }
-display = DominanceDisplay.from_partitions(partitions, truth)
+display = ComparisonDisplay.from_partitions(partitions, truth)
 plt.show()
 
 # %%

@@ -16,9 +16,8 @@ from evlearn.datasets import make_fourclass
 from evlearn.ensemble import CredalEnsemble, combine_partitions
 from evlearn.metrics import compare_partitions
 from evlearn.plotting import (
+    ComparisonDisplay,
     CredalPartitionDisplay,
-    DominanceDisplay,
-    PartitionMapDisplay,
 )
 
 X, y = make_fourclass(300, random_state=0)
@@ -53,7 +52,7 @@ combined = {
 }
 figure, grid = plt.subplots(1, 2, figsize=(10, 5), layout="constrained")
 for axes, (rule, partition) in zip(grid, combined.items(), strict=True):
-    CredalPartitionDisplay.from_partition(partition, X, ax=axes)
+    CredalPartitionDisplay.from_result(partition, X, ax=axes)
     axes.set_title(rule)
 plt.show()
 
@@ -63,14 +62,14 @@ plt.show()
 
 comparison = compare_partitions({**labels, **combined}, y)
 print(comparison)
-PartitionMapDisplay.from_comparison(comparison)
+ComparisonDisplay.from_comparison(comparison)
 plt.show()
 
 # %%
 # Compared with the true classes, the cautious combination has fewer contradictions than all single partitions, and
 # a higher nonspecificity.
 
-DominanceDisplay.from_partitions({**labels, **combined}, y)
+ComparisonDisplay.from_partitions({**labels, **combined}, y)
 plt.show()
 
 # %%

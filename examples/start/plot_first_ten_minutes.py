@@ -21,6 +21,6 @@ print(model.credal_partition_.summary())
 # Filled markers are sure, rings torn, and crosses outliers. The plane is that of the first 2 principal components.
 
 figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
-CredalPartitionDisplay.from_estimator(model, X, ax=axes)
+CredalPartitionDisplay.from_result(model, X, ax=axes)
 axes.set_title("Iris data with a typo")
 plt.show()

@@ -36,7 +36,7 @@ nearest, second = np.sort(k_means.transform(X), axis=1)[:, :2].T
 # possible curves for the same labels, dotted lines those of a random order. The mark shows the sure samples of
 # ECM.
 
-display = RiskCoverageDisplay.from_partition(model.credal_partition_, y, name="ECM")
+display = RiskCoverageDisplay.from_result(model, y, name="ECM")
 RiskCoverageDisplay.from_predictions(
     y, classes, nearest / second, name="k-means", ax=display.ax_
 )

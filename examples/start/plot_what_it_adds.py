@@ -49,8 +49,8 @@ figure, axes = plt.subplots(
     1, 2, figsize=(11, 4.7), layout="constrained", sharex=True, sharey=True
 )
 labels = CredalPartition.from_hard(kmeans.labels_)
-CredalPartitionDisplay.from_partition(labels, X, hulls=False, legend=False, ax=axes[0])
-CredalPartitionDisplay.from_estimator(ecm, X, hulls=False, legend=False, ax=axes[1])
+CredalPartitionDisplay.from_result(labels, X, hulls=False, legend=False, ax=axes[0])
+CredalPartitionDisplay.from_result(ecm, X, hulls=False, legend=False, ax=axes[1])
 axes[0].set_title("k-means: a label for each sample", fontsize="x-large")
 axes[1].set_title("ECM: sure, torn, outliers", fontsize="x-large")
 for word, position, target in (

@@ -3,60 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from evlearn.partition import CredalPartition
-
-__all__ = [
-    "CredalPartition",
-    "Progress",
-    "RowDataset",
-    "__version__",
-    "decide",
-    "load_model",
-    "open_dataset",
-    "predict_mass",
-    "predict_set",
-    "report",
-    "save_model",
-    "to_onnx",
-    "to_sql",
-    "watching",
-]
-
-# Loaded on first access, so that `import evlearn` loads neither scikit-learn nor an extra.
-_PACKAGES = (
-    "active",
-    "belief",
-    "classify",
-    "cluster",
-    "conformal",
-    "constraints",
-    "datasets",
-    "ensemble",
-    "exceptions",
-    "explain",
-    "metric_learning",
-    "metrics",
-    "mixture",
-    "model_selection",
-    "neural",
-    "partition",
-    "plotting",
-    "preprocessing",
-)
-_FUNCTIONS = {
-    "Progress": "utils.progress",
-    "RowDataset": "blocks",
-    "decide": "partition.predictions",
-    "load_model": "model_files",
-    "open_dataset": "blocks",
-    "predict_mass": "partition.predictions",
-    "predict_set": "partition.predictions",
-    "report": "reporting",
-    "save_model": "model_files",
-    "to_onnx": "model_onnx",
-    "to_sql": "model_sql",
-    "watching": "utils.progress",
-}
+from evlearn.partition import CredalPartition as CredalPartition
 
 if TYPE_CHECKING:
     from evlearn import active as active
@@ -77,20 +24,64 @@ if TYPE_CHECKING:
     from evlearn import partition as partition
     from evlearn import plotting as plotting
     from evlearn import preprocessing as preprocessing
-    from evlearn.blocks import RowDataset, open_dataset
-    from evlearn.model_files import load_model, save_model
-    from evlearn.model_onnx import to_onnx
-    from evlearn.model_sql import to_sql
-    from evlearn.partition.predictions import decide, predict_mass, predict_set
-    from evlearn.reporting.report import report
-    from evlearn.utils.progress import Progress, watching
+    from evlearn.blocks import RowDataset as RowDataset
+    from evlearn.blocks import open_dataset as open_dataset
+    from evlearn.export.models import load_model as load_model
+    from evlearn.export.models import save_model as save_model
+    from evlearn.export.onnx import to_onnx as to_onnx
+    from evlearn.export.sql import to_sql as to_sql
+    from evlearn.partition.predictions import decide as decide
+    from evlearn.partition.predictions import predict_mass as predict_mass
+    from evlearn.partition.predictions import predict_set as predict_set
+    from evlearn.reporting.report import report as report
+    from evlearn.utils.progress import Progress as Progress
+    from evlearn.utils.progress import watching as watching
 
     __version__: str
-else:
+
+# The same names at run time. They are loaded on first access, so that `import evlearn` loads neither scikit-learn
+# nor an extra.
+_PACKAGES = (
+    "active",
+    "belief",
+    "classify",
+    "cluster",
+    "conformal",
+    "constraints",
+    "datasets",
+    "ensemble",
+    "exceptions",
+    "explain",
+    "metric_learning",
+    "metrics",
+    "mixture",
+    "model_selection",
+    "neural",
+    "partition",
+    "plotting",
+    "preprocessing",
+)
+_MODULES = {
+    "Progress": "utils.progress",
+    "RowDataset": "blocks",
+    "decide": "partition.predictions",
+    "load_model": "export.models",
+    "open_dataset": "blocks",
+    "predict_mass": "partition.predictions",
+    "predict_set": "partition.predictions",
+    "report": "reporting",
+    "save_model": "export.models",
+    "to_onnx": "export.onnx",
+    "to_sql": "export.sql",
+    "watching": "utils.progress",
+}
+__all__ = sorted(["CredalPartition", "__version__", *_MODULES])
+
+if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        if name in _FUNCTIONS:
-            return getattr(importlib.import_module(f"evlearn.{_FUNCTIONS[name]}"), name)
+        if name in _MODULES:
+            return getattr(importlib.import_module(f"evlearn.{_MODULES[name]}"), name)
         if name in _PACKAGES:
             try:
                 return importlib.import_module(f"evlearn.{name}")
@@ -100,10 +91,24 @@ else:
             from importlib.metadata import version
 
             return version("evidential-learn")
-        from evlearn.utils.misplaced import missing_attribute
-
-        raise missing_attribute(name, _PACKAGES)
+        packages = [package for package in _PACKAGES if name in _read_all(package)]
+        remedy = f"; use evlearn.{packages[0]}.{name}" if packages else ""
+        raise AttributeError(f"module 'evlearn' has no attribute {name!r}{remedy}")
 
 
 def __dir__() -> list[str]:
     return sorted([*__all__, *_PACKAGES])
+
+
+def _read_all(package: str) -> list[str]:
+    """Return ``__all__`` of a package, without an import, which may need an extra."""
+    import ast
+    from importlib import resources
+
+    root = resources.files("evlearn")
+    folder = root / package
+    source = folder / "__init__.py" if folder.is_dir() else root / f"{package}.py"
+    for statement in ast.parse(source.read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
+            return list(ast.literal_eval(statement.value))
+    return []

@@ -17,12 +17,12 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import pairwise_distances
 
 from evlearn.active import ActiveClustering, PairAnswer, PairOracle, StopQuerying
-from evlearn.active.strategies import STRATEGIES
+from evlearn.active.answers import STRATEGIES
 from evlearn.cluster import CECM, EVCLUS
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_bananas
 from evlearn.partition import CredalPartition
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 
 class Recorder:
@@ -86,6 +86,7 @@ def test_queries_are_neither_repeated_nor_implied_and_constraints_agree_with_the
 
 
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_questions_and_the_same_bits(strategy):
     X, y = make_bananas(60, random_state=0)
     runs = []
@@ -179,6 +180,7 @@ def test_queries_end_if_labels_do_not_change_for_patience_refits():
 
 
 @pytest.mark.parametrize("method", [EVCLUS, CECM])
+@pytest.mark.slow
 def test_a_refit_starts_at_the_last_solution_and_uses_all_answers(method):
     X, y = blobs(60, 3, 0)
     learner = learner_on(X, 3, method=method, n_neighbors=0).run(PairOracle(y), 10)
@@ -202,6 +204,7 @@ def test_dissimilarities_give_the_same_queries_as_the_features_they_are_computed
     assert queries[0] == queries[1]
 
 
+@pytest.mark.slow
 def test_two_consecutive_runs_have_the_same_queries_as_one_long_run():
     X, y = make_bananas(50, random_state=1)
     single, double = Recorder(PairOracle(y)), Recorder(PairOracle(y))
@@ -292,6 +295,7 @@ def test_an_unknown_pair_is_recorded_without_a_constraint():
     assert learner.ask()[:2] != query[:2]
 
 
+@pytest.mark.slow
 def test_a_file_of_answers_is_continued(tmp_path):
     X, y = blobs(30, 2, 0)
     file = tmp_path / "answers.csv"

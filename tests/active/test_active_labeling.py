@@ -13,8 +13,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evlearn.active import ActiveLabeling, LabelAnswer, StopQuerying, TerminalLabelOracle
-from evlearn.active.label_answers import as_answer, read_label_answers, write_label_answers
-from evlearn.active.strategies import STRATEGIES, most_doubtful_first
+from evlearn.active.answers import (
+    STRATEGIES,
+    as_answer,
+    most_doubtful_first,
+    read_label_answers,
+    write_label_answers,
+)
 from evlearn.classify import (
     Annotations,
     EvidentialForestClassifier,
@@ -37,6 +42,7 @@ def oracle(sample):
     return int(Y[sample])
 
 
+@pytest.mark.slow
 def test_accuracy_is_higher_than_with_random_queries():
     # Queries are about half of the digits, and accuracy is measured on the other half.
     data, y = load_digits(return_X_y=True)
@@ -65,6 +71,7 @@ def test_samples_are_ordered_by_the_strategy_and_ties_by_entropy():
 
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
 @pytest.mark.parametrize("batch_size", [1, 4])
+@pytest.mark.slow
 def test_no_query_is_repeated_and_all_strategies_improve_the_classifier(strategy, batch_size):
     queries = []
 
@@ -78,6 +85,7 @@ def test_no_query_is_repeated_and_all_strategies_improve_the_classifier(strategy
     assert learner.estimator_.score(X, Y) > 0.85
 
 
+@pytest.mark.slow
 def test_queries_depend_on_the_seed_only():
     first, second = (learner_on(batch_size=3).run(oracle, 12).history_ for _ in range(2))
     assert first == second
@@ -94,6 +102,7 @@ def test_the_query_is_about_the_most_doubtful_sample():
     assert f"sample {query.sample} may be {query.candidates[0]} (plausibility" in query.reason
 
 
+@pytest.mark.slow
 def test_samples_of_a_batch_are_far_apart():
     def spread(batch_size):
         learner = learner_on(strategy="margin").run(oracle, 15)
@@ -147,6 +156,7 @@ def test_evidential_classifiers_work_with_names_of_classes_and_samples(estimator
     assert learner.labels_.sample_names[:2] == ("iris 0", "iris 1")
 
 
+@pytest.mark.slow
 def test_a_file_of_answers_is_continued(tmp_path):
     path = tmp_path / "answers.csv"
     complete = learner_on().run(oracle, 20)
@@ -174,6 +184,7 @@ HOSTILE = ["a|b", "a", "b", "a|b|c", "", " a", "[a]", '["a"]', "|", 'say "a", b'
         )
     )
 )
+@pytest.mark.slow
 def test_answers_survive_the_file_whatever_the_classes_are_called(tmp_path, example):
     classes, answers = tuple(example[0]), example[1]
     history = [

@@ -46,6 +46,7 @@ def test_rules_equal_sums_over_pairs_of_sets(problem):
 
 
 @given(mass_functions(2))
+@pytest.mark.slow
 def test_rules_on_restricted_families_equal_those_on_the_full_one(problem):
     focal_sets, first, second = problem
     closed = focal_sets.closure("intersection").closure("union").with_omega()
@@ -58,6 +59,7 @@ def test_rules_on_restricted_families_equal_those_on_the_full_one(problem):
 
 
 @given(mass_functions(2, full=True, positive=True))
+@pytest.mark.slow
 def test_rules_are_commutative(problem):
     focal_sets, first, second = problem
     for name in COMMUTATIVE:
@@ -68,6 +70,7 @@ def test_rules_are_commutative(problem):
 
 
 @given(mass_functions(3, max_size=3, full=True, positive=True))
+@pytest.mark.slow
 def test_associative_rules_may_be_folded_from_either_side_or_applied_at_once(problem):
     focal_sets, first, second, third = problem
     for name in ASSOCIATIVE:
@@ -230,6 +233,7 @@ def test_hundreds_of_sources_are_combined_on_any_family(kind, n_elements):
 
 @pytest.mark.parametrize("kind", ["pairs", "simple", "full"])
 @pytest.mark.parametrize("n_sources", [3, 40])
+@pytest.mark.slow_cells("40-full", "40-pairs")
 def test_rules_agree_with_exact_fractions(kind, n_sources):
     random = np.random.default_rng(n_sources)
     family = getattr(FocalSets, kind)(4)

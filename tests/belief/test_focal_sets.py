@@ -183,6 +183,7 @@ def test_slices_and_invalid_numbers_are_errors():
         FocalSets(["01"], 3)
 
 
+@pytest.mark.slow
 def test_the_repr_of_a_large_family_is_immediate():
     assert repr(FocalSets.full(20)).endswith("1048576 sets on 20 elements)")
 

@@ -32,6 +32,7 @@ def test_distances_are_at_most_one(problem):
 
 
 @given(mass_functions(2))
+@pytest.mark.slow
 def test_distances_do_not_depend_on_unused_sets(problem):
     focal_sets, first, second = problem
     full = FocalSets.full(focal_sets.frame_size)

@@ -45,6 +45,7 @@ def test_labels_are_read_as_their_sets_for_any_names(names):
 
 
 @given(names)
+@pytest.mark.slow
 def test_mass_functions_are_printed_for_any_names(names):
     m = MassFunction(names)
     m[[names[0]]] = 0.5

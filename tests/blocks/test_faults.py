@@ -16,12 +16,11 @@ from distributed import Client, LocalCluster
 
 import evlearn
 from evlearn import open_dataset
-from evlearn.blocks import cluster
+from evlearn.blocks import dask_dataset
 from evlearn.blocks.dataset import ArrayDataset
 from evlearn.blocks.scratch import Scratch, explain_full_disk
 from evlearn.cluster import ECM
-from evlearn.utils.files import atomic_write, make_temporary
-from evlearn.utils.leftovers import remove
+from evlearn.utils.files import atomic_write, make_temporary, remove
 
 FIT = """
 import signal, sys, time, warnings
@@ -85,6 +84,7 @@ def test_after_a_kill_the_next_start_resumes_with_the_copy_and_removes_it(name, 
     assert os.listdir(tmp_path) == ["masses.npy"]
 
 
+@pytest.mark.slow
 def test_files_of_running_processes_are_not_removed(tmp_path):
     first = Scratch(tmp_path)
     other = "import sys; from evlearn.blocks.scratch import Scratch; Scratch(sys.argv[1])"
@@ -193,8 +193,8 @@ def test_a_disk_that_fills_up_is_reported():
 @pytest.mark.filterwarnings("default")
 @pytest.mark.xdist_group("a cluster of processes")
 def test_a_stalled_cluster_is_an_error(table, monkeypatch, caplog):
-    monkeypatch.setattr(cluster, "_CHECK_INTERVAL", 0.3)
-    monkeypatch.setattr(cluster, "_MAX_IDLE", 1)
+    monkeypatch.setattr(dask_dataset, "_CHECK_INTERVAL", 0.3)
+    monkeypatch.setattr(dask_dataset, "_MAX_IDLE", 1)
     with (
         LocalCluster(n_workers=0, dashboard_address=None) as cluster_without_workers,
         Client(cluster_without_workers),

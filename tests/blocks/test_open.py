@@ -425,6 +425,7 @@ def test_chunks_of_frames_have_the_same_columns_in_the_same_order():
         "generator of tables",
     ],
 )
+@pytest.mark.slow_cells("list of pyarrow tables")
 def test_estimators_take_tables_of_every_library(kind, tmp_path):
     expected = ECM(3, max_iter=5, random_state=0).fit(X)
     model = ECM(3, max_iter=5, random_state=0).fit(KINDS[kind](tmp_path))

@@ -150,6 +150,7 @@ def test_data_are_not_taken_for_a_checkpoint(tmp_path):
     ],
     ids=["ensemble", "pipelines", "conformal", "active"],
 )
+@pytest.mark.slow_cells("conformal")
 def test_estimators_inside_others_do_not_write_to_the_files_of_the_user(inner, tmp_path):
     X = np.random.default_rng(0).normal(size=(90, 2)) + 9 * (np.arange(90) % 2)[:, None]
     (tmp_path / "m.npy").write_text("mine")
@@ -160,6 +161,7 @@ def test_estimators_inside_others_do_not_write_to_the_files_of_the_user(inner, t
     assert {file.read_text() for file in tmp_path.iterdir()} == {"mine"}
 
 
+@pytest.mark.slow
 def test_trials_of_numbers_of_clusters_do_not_write_to_the_file_of_masses(tmp_path):
     X = np.random.default_rng(0).normal(size=(300, 2)) + 9 * (np.arange(300) % 3)[:, None]
     pd.DataFrame(X, columns=["x", "y"]).to_parquet(tmp_path / "x.parquet")

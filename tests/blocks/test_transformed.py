@@ -33,6 +33,7 @@ def test_a_scaler_in_blocks_equals_that_of_scikit_learn(seed, center, spread, n_
     assert scaler.n_samples_seen_ == expected.n_samples_seen_ == 200
 
 
+@pytest.mark.slow
 def test_a_fit_through_a_transformer_equals_a_fit_to_transformed_samples(tmp_path):
     FRAME.to_parquet(tmp_path / "table.parquet")
     with open_dataset(tmp_path / "table.parquet") as rows:

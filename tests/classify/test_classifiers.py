@@ -25,7 +25,7 @@ from evlearn.classify import (
     EvidentialRBFClassifier,
 )
 from evlearn.exceptions import CollapseWarning
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 MODELS = [
     EvidentialForestClassifier(20, random_state=0),
@@ -54,11 +54,15 @@ def expected_failures(estimator):
     [*MODELS, with_switches(EvidentialNeuralClassifier(6, max_iter=50, random_state=0), per_class=False)],
     expected_failed_checks=expected_failures,
 )
+@pytest.mark.slow_cells(
+    "check_class_weight_classifiers", "check_estimator_sparse_array", "check_estimator_sparse_matrix"
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 @all_models
+@pytest.mark.slow
 def test_pipelines_searches_and_calibration_work(iris, model):
     X, y = iris
     pipeline = make_pipeline(StandardScaler(), clone(model))
@@ -193,6 +197,7 @@ def test_decisions_are_those_of_r(reference):
 
 
 @all_models
+@pytest.mark.slow_cells("EvidentialKNNClassifier")
 def test_soft_labels_may_be_masses_plausibilities_or_sets(model):
     X, y = make_blobs(120, centers=3, random_state=0)
     doubt = FocalSets.full(["a", "b", "c"])

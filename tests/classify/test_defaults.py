@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 
 def random_split(seed):
@@ -54,6 +54,7 @@ def test_settings_of_neighbors_depend_on_the_data():
     assert EvidentialKNNClassifier(alpha=0.5).fit(X, clear).alpha_ == 0.5
 
 
+@pytest.mark.slow
 def test_few_samples_have_few_neighbors_and_prototypes():
     X, y = np.arange(8.0)[:, None], np.arange(8) % 2
     assert EvidentialKNNClassifier().fit(X, y).n_neighbors_ == 5

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from evlearn.classify.distinct_rows import distinct_rows
+from evlearn.classify.samples import distinct_rows
 
 VALUES = st.sampled_from([-np.inf, -2.0, -1e-300, -0.0, 0.0, 5e-324, 1.0, 256.0, np.inf, np.nan, -np.nan])
 

@@ -24,7 +24,7 @@ from evlearn.belief import FocalSets, combine, pignistic
 from evlearn.classify import EvidentialForestClassifier, masses_from_forest
 from evlearn.classify.forest import bootstrap_counts, combine_copies, shares_out_of_bag
 from evlearn.classify.leaves import Leaves
-from evlearn.classify.units import usual_values
+from evlearn.classify.samples import usual_values
 
 
 @pytest.fixture(scope="module")
@@ -208,6 +208,7 @@ def test_subclasses_of_forests_are_accepted(iris):
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+@pytest.mark.slow
 def test_copies_of_all_samples_change_neither_reach_nor_accuracy(load):
     X, y = load(return_X_y=True)
     splits = [train_test_split(X, y, stratify=y, test_size=0.5, random_state=seed) for seed in range(3)]
@@ -313,6 +314,7 @@ def test_units_are_robust_to_outliers():
     np.testing.assert_allclose(np.ravel(usual_values(data)), [inner.mean(), inner.std()])
 
 
+@pytest.mark.slow
 def test_soft_labels_are_better_than_best_guesses():
     gains = []
     for seed in range(3):

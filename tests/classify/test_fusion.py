@@ -40,6 +40,20 @@ def two_sensors(**parameters):
         )
     ]
 )
+@pytest.mark.slow_cells(
+    "FusionClassifier(cv=2,estimators=[('neighbors',EvidentialKNNClassifier(n_neighbors=3)),('trees',EvidentialForestClassifier(n_estimators=5,random_state=0))])-check_classifiers_classes",
+    "FusionClassifier(cv=2,estimators=[('neighbors',EvidentialKNNClassifier(n_neighbors=3)),('trees',EvidentialForestClassifier(n_estimators=5,random_state=0))])-check_classifiers_train",
+    "FusionClassifier(cv=2,estimators=[('neighbors',EvidentialKNNClassifier(n_neighbors=3)),('trees',EvidentialForestClassifier(n_estimators=5,random_state=0))])-check_classifiers_train(readonly_memmap=True)",
+    "FusionClassifier(cv=2,estimators=[('neighbors',EvidentialKNNClassifier(n_neighbors=3)),('trees',EvidentialForestClassifier(n_estimators=5,random_state=0))])-check_classifiers_train(readonly_memmap=True,X_dtype=float32)",
+    "FusionClassifier(cv=2,estimators=[('neighbors',EvidentialKNNClassifier(n_neighbors=3)),('trees',EvidentialForestClassifier(n_estimators=5,random_state=0))])-check_estimators_dtypes",
+)
+@pytest.mark.slow_cells(
+    "check_classifiers_classes",
+    "check_classifiers_train",
+    "check_classifiers_train(readonly_memmap=True)",
+    "check_classifiers_train(readonly_memmap=True,X_dtype=float32)",
+    "check_estimators_dtypes",
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -117,6 +131,7 @@ def test_reliabilities_reflect_the_information_of_each_member():
     assert reliabilities[0, 0] > reliabilities[0, 1:].max()
 
 
+@pytest.mark.slow
 def test_a_sensor_with_extreme_or_missing_values_has_no_influence():
     model = two_sensors().fit(X, Y)
     broken = X.copy()
@@ -135,6 +150,7 @@ def test_a_sensor_with_extreme_or_missing_values_has_no_influence():
     assert doubt.min() > 0.3
 
 
+@pytest.mark.slow
 def test_frames_are_passed_to_members_unchanged():
     members = [("acids", sensor(list(FRAME.columns[ACIDS]))), ("color", sensor(list(FRAME.columns[COLOR])))]
     frame = FRAME.set_axis([f"wine {k}" for k in range(len(FRAME))])
@@ -172,6 +188,7 @@ def test_a_model_file_restores_the_predictions(tmp_path):
     np.testing.assert_array_equal(loaded.reliabilities_, model.reliabilities_)
 
 
+@pytest.mark.slow
 def test_errors_explain_wrong_use():
     with pytest.raises(TypeError, match="'svm' must have predict_mass or predict_proba"):
         FusionClassifier([("svm", LinearSVC())]).fit(X, Y)

@@ -14,7 +14,7 @@ from evlearn.belief import FocalSets, combine
 from evlearn.classify import EvidentialKNNClassifier
 from evlearn.classify.labels import read_labels
 from evlearn.classify.neighbor_evidence import make_evidence
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 CASES = ["EkNN_glass_K5", "EkNN_glass_K5_lambda1", "EkNN_ionosphere_K5", "EkNN_iris_K5", "EkNN_vehicles_K9"]
 
@@ -91,6 +91,7 @@ def test_the_published_table_of_ionosphere(read_data):
 
 
 @given(st.integers(0, 10_000), st.integers(1, 8))
+@pytest.mark.slow
 def test_masses_are_those_of_dempsters_rule(seed, n_neighbors):
     X, y, random = random_problem(seed)
     model = EvidentialKNNClassifier(n_neighbors, alpha=0.95, gamma=0.7, optimize=False).fit(X, y)
@@ -107,6 +108,7 @@ def test_masses_are_those_of_dempsters_rule(seed, n_neighbors):
 
 
 @given(st.integers(0, 10_000))
+@pytest.mark.slow
 def test_crisp_labels_and_equivalent_soft_labels_give_the_same_masses(seed):
     X, y, random = random_problem(seed)
     rows = random.normal(size=(20, 2)) * 3
@@ -125,6 +127,7 @@ def test_crisp_labels_and_equivalent_soft_labels_give_the_same_masses(seed):
 
 
 @given(st.integers(0, 10_000), st.sampled_from([1.0, 1 / 3]))
+@pytest.mark.slow
 def test_the_gradient_of_soft_labels_is_that_of_differences(seed, share):
     X, y, random = random_problem(seed)
     labels = read_labels(random_soft_labels(random, y), X, "")
@@ -140,6 +143,7 @@ def test_the_gradient_of_soft_labels_is_that_of_differences(seed, share):
 
 
 @given(st.integers(0, 10_000))
+@pytest.mark.slow
 def test_soft_labels_are_combined_by_dempsters_rule(seed):
     X, y, random = random_problem(seed)
     labels = random_soft_labels(random, y)
@@ -158,6 +162,7 @@ def test_soft_labels_are_combined_by_dempsters_rule(seed):
 
 
 @given(st.integers(0, 10_000), st.sampled_from([1e-3, 8.0, 1e4]))
+@pytest.mark.slow
 def test_masses_do_not_depend_on_origin_and_units(seed, unit):
     X, y, random = random_problem(seed)
     rows = random.normal(size=(10, 2))
@@ -171,6 +176,7 @@ def test_masses_do_not_depend_on_origin_and_units(seed, unit):
 
 
 @given(st.integers(0, 10_000))
+@pytest.mark.slow
 def test_the_loss_never_increases(seed):
     X, y, _ = random_problem(seed)
     model = EvidentialKNNClassifier().fit(X, y)
@@ -186,6 +192,7 @@ def test_a_single_neighbor_gives_the_nearest_label():
     np.testing.assert_array_equal(model.predict(rows), y[nearest])
 
 
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_threads():
     X, y, _ = random_problem(0, 5000)
     serial, parallel = (EvidentialKNNClassifier(n_jobs=n).fit(X, y) for n in (1, 2))

@@ -43,6 +43,7 @@ def test_precomputed_euclidean_distances_give_the_masses_of_the_tree():
     np.testing.assert_allclose(masses, plain.predict_mass(NEW).masses, rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_cross_validation_slices_rows_and_columns_of_distances():
     distances = pairwise_distances(X)
     model = EvidentialKNNClassifier(metric="precomputed")
@@ -51,6 +52,7 @@ def test_cross_validation_slices_rows_and_columns_of_distances():
     assert GridSearchCV(model, {"n_neighbors": [3, 9]}, cv=3).fit(distances, y).best_score_ > 0.9
 
 
+@pytest.mark.slow
 def test_scikit_learns_checks_pass_for_another_metric():
     expected = {"check_sample_weight_equivalence_on_dense_data": "the precision of scales depends on tol"}
     check_estimator(EvidentialKNNClassifier(metric="manhattan"), expected_failed_checks=expected, on_skip=None)

@@ -14,8 +14,8 @@ from evlearn.belief import FocalSets, combine
 from evlearn.classify import EvidentialNeuralClassifier, EvidentialRBFClassifier
 from evlearn.classify.prototype_networks import ENNLoss, ENNParameters, RBFLoss, RBFParameters, pack, unpack
 from evlearn.classify.weights_of_evidence import combine_evidence
-from evlearn.utils.lbfgs import minimize_lbfgs
-from evlearn.utils.switches import with_switches
+from evlearn.utils.convergence import minimize_lbfgs
+from evlearn.utils.parameters import with_switches
 
 ENN_CASES = [
     "proDS_glass_n7",
@@ -97,6 +97,7 @@ def _trained(loss, start, max_iter):
 
 
 @cut_off
+@pytest.mark.slow
 def test_the_error_on_glass_is_that_of_the_slides(read_data):
     X, y = read_data("glass_evclass")
     errors = []
@@ -108,6 +109,7 @@ def test_the_error_on_glass_is_that_of_the_slides(read_data):
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 1 / 3, 1.0]), st.sampled_from([0.0, 0.1]))
+@pytest.mark.slow
 def test_the_gradient_of_the_evidential_network_is_that_of_differences(seed, share, mu):
     parameters, data, targets = random_enn(seed)
     loss = ENNLoss(data, targets, share, mu, False)
@@ -214,6 +216,7 @@ def test_the_loss_gradient_and_masses_of_the_rbf_network_are_those_of_r(read_cas
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.01]))
+@pytest.mark.slow
 def test_the_gradient_of_the_rbf_network_is_that_of_differences(seed, l2):
     parameters, data, plausibilities = random_rbf(seed)
     loss = RBFLoss(data, plausibilities, l2)

@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs
 
 import evlearn
 from evlearn.classify import EvidentialNeuralClassifier, EvidentialRBFClassifier
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 X, y = make_blobs(120, centers=[[0, 0], [2, 0], [0, 3]], cluster_std=0.7, random_state=0)
 pytestmark = pytest.mark.filterwarnings("ignore:the loss still changed:sklearn.exceptions.ConvergenceWarning")

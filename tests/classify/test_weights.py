@@ -11,9 +11,9 @@ from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_de
 
 from evlearn.belief import FocalSets
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
+from evlearn.classify.knn import nearest_by_weight
 from evlearn.classify.labels import read_labels
 from evlearn.classify.neighbor_evidence import make_evidence
-from evlearn.classify.sample_weights import nearest_by_weight
 from evlearn.partition import CredalPartition
 
 CENTERS = [[0.0, 0], [2, 0], [0, 2]]
@@ -32,6 +32,7 @@ def test_scikit_learns_check_of_weights_passes_for_neighbors():
 
 @all_models
 @pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.slow_cells("True-EvidentialNeuralClassifier")
 def test_weights_are_counts(model, soft):
     random = np.random.default_rng(0)
     X, y = make_blobs(80, centers=CENTERS, cluster_std=0.8, random_state=0)
@@ -91,6 +92,7 @@ def test_counts_are_equivalent_to_repeated_neighbors(seed, soft):
 
 
 @all_models
+@pytest.mark.slow_cells("EvidentialNeuralClassifier")
 def test_balanced_classes_increase_the_recall_of_a_rare_class(model):
     random = np.random.default_rng(0)
     X = np.vstack([random.normal(size=(300, 2)), random.normal([1.5, 0], size=(25, 2))])

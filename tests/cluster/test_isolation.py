@@ -160,6 +160,7 @@ def test_small_clusters_are_found(method, n_features):
 
 
 @pytest.mark.parametrize("seed", [100, 101])
+@pytest.mark.slow
 def test_uniform_outliers_do_not_change_the_clusters_of_evclus_with_many_samples(seed):
     X, y = draw(seed, [1960] * 5, 8)
     random = np.random.default_rng(seed)
@@ -170,6 +171,7 @@ def test_uniform_outliers_do_not_change_the_clusters_of_evclus_with_many_samples
     assert (model.masses_[len(y) :, 0] >= 0.5).mean() >= 0.9
 
 
+@pytest.mark.slow
 def test_an_explicit_quantile_is_that_of_all_pairs():
     X, _ = draw_with_errors(100, 2, 0.05, 100)
     pairs = pairwise_distances(X)[np.triu_indices(len(X), 1)]
@@ -187,6 +189,7 @@ def test_the_scale_of_evclus_does_not_depend_on_the_size_of_errors(solver):
     assert scales[0] == pytest.approx(scales[1], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_distance_to_the_empty_set_is_bounded_by_the_reach_of_clusters():
     X, y = draw_with_errors(100, 2, 0.05, 100)
     for data, rows in ((X, y >= 0), (X[y >= 0], slice(None))):

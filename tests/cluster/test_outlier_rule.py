@@ -23,6 +23,7 @@ def blobs(seed, d, n=1000, gap=8.0, n_clusters=4):
 
 @pytest.mark.parametrize("d", [2, 20])
 @pytest.mark.parametrize("method", [CCM, ECM])
+@pytest.mark.slow
 def test_few_ordinary_samples_and_most_planted_outliers_are_outliers(method, d):
     X, random = blobs(0, d)
     clean = method(4, random_state=0).fit(X).credal_partition_.verdict().outlier
@@ -34,6 +35,7 @@ def test_few_ordinary_samples_and_most_planted_outliers_are_outliers(method, d):
     assert outlier[len(X) :].mean() >= 0.55
 
 
+@pytest.mark.slow
 def test_the_share_of_outliers_among_ordinary_samples_is_the_rate():
     X, _ = blobs(1, 5, n=20_000)
     for rate in (0.003, 0.02, 0.05):
@@ -156,6 +158,7 @@ def test_clusters_of_similar_width_have_equal_reaches_and_wide_clusters_larger_o
     assert (distances[:60, 0] > small.reaches[0]).mean() < 0.1
 
 
+@pytest.mark.slow
 def test_samples_close_to_segments_count_in_the_share_of_outliers():
     random = np.random.default_rng(0)
     centers = random.normal(size=(20, 60)) * 0.5

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 import evlearn
 from evlearn.cluster import CCM, ECM, EVCLUS, RECM, ECMdd, EKNNClus, MergedMixture
 from evlearn.cluster.base import add_problems
-from evlearn.cluster.collapse import warn_of_small_clusters
+from evlearn.cluster.fit_warnings import warn_of_small_clusters
 from evlearn.conformal import ConformalClusterer
 from evlearn.ensemble import CredalEnsemble
 from evlearn.exceptions import CollapseWarning
@@ -105,6 +105,7 @@ def test_problems_of_ensemble_members_are_not_problems_of_the_ensemble():
     assert len(ensemble.clusterers_[0].credal_partition_.problems) == 1
 
 
+@pytest.mark.slow
 def test_a_conformal_clusterer_has_the_problems_of_its_clusterer(tmp_path):
     cloud = np.random.default_rng(0).normal(size=(300, 5))
     with pytest.warns(CollapseWarning):

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from evlearn.blocks.sparse import SparseBlock
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
-from evlearn.cluster.centroids.sparse_starts import Isometry, distinct_rows
+from evlearn.cluster.centroids.starts import Isometry, distinct_rows
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA
 from evlearn.mixture import ParsimoniousGaussianMixture
@@ -75,6 +75,7 @@ def test_prototypes_can_be_initialized_and_updated_in_batches(texts):
         ECM(4, checkpoint="state.npz").fit(X)
 
 
+@pytest.mark.slow
 def test_the_start_for_many_sparse_samples_uses_a_subset_of_them():
     random = np.random.default_rng(0)
     y = np.arange(1800) % 3
@@ -103,6 +104,9 @@ def test_coordinates_preserve_distances_and_can_be_inverted():
     [{}, {"n_partners": 50}, {"solver": "stochastic"}, {"solver": "landmark", "n_landmarks": 100}],
     ids=str,
 )
+@pytest.mark.slow_cells(
+    "{'n_partners': 50}-cosine", "{'solver': 'stochastic'}-cosine", "{'solver': 'stochastic'}-euclidean"
+)
 def test_evclus_gives_the_same_masses_for_sparse_and_dense_features(texts, metric, parameters):
     X, _ = texts
     sparse_model = EVCLUS(4, metric=metric, random_state=0, **parameters).fit(X)
@@ -119,6 +123,7 @@ def test_evclus_gives_the_same_masses_for_sparse_and_dense_features(texts, metri
 
 
 @pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.slow
 def test_neighbors_give_the_same_masses_for_sparse_and_dense_features(texts, soft):
     X, y = texts
     labels = np.eye(4)[y] * 0.9 + 0.1 if soft else y

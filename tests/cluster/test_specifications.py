@@ -6,7 +6,7 @@ from sklearn.base import clone
 from evlearn.cluster import ECM, EVCLUS, AdaptiveMetric, BootClus, FocalFamily, Quantile
 from evlearn.datasets import load_butterfly
 from evlearn.neural import Solver
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 X = load_butterfly().data
 
@@ -35,6 +35,7 @@ def test_invalid_values_are_refused(make, message):
         make()
 
 
+@pytest.mark.slow
 def test_a_name_stands_for_a_family():
     for kind in ("simple", "pairs", "full", "neighbor_pairs"):
         model = ECM(2, focal_sets=kind, random_state=0).fit(X)

@@ -83,6 +83,7 @@ CONTAINERS = {
 }
 
 
+@pytest.mark.slow
 def test_predictions_of_10_000_rows_do_not_depend_on_chunks_and_order(folder, monkeypatch):
     table = text_table(10_000, 0)
     write("data.csv", table)
@@ -115,6 +116,7 @@ def test_predictions_of_10_000_rows_do_not_depend_on_chunks_and_order(folder, mo
     ],
     ids=["GowerDistances", "a clusterer that rejects missing values"],
 )
+@pytest.mark.slow
 def test_other_models_of_tables_predict_alike_in_any_chunk(folder, monkeypatch, steps):
     complete = text_table(150, 2, missing=0)
     model = make_pipeline(*steps()).fit(complete)
@@ -135,6 +137,7 @@ def test_other_models_of_tables_predict_alike_in_any_chunk(folder, monkeypatch, 
     assert np.abs(predicted("model.json", "data.csv")[0] - expected).max() <= 1e-9
 
 
+@pytest.mark.slow
 def test_a_wrong_cell_in_a_row_with_a_missing_one_is_an_error_in_any_chunk(folder, monkeypatch, capsys):
     table = text_table(100, 3)
     evlearn.save_model(make_pipeline(TableEncoder(), CCM(2, random_state=0)).fit(table), "model.json")
@@ -153,6 +156,7 @@ def test_a_wrong_cell_in_a_row_with_a_missing_one_is_an_error_in_any_chunk(folde
 # Fits
 
 
+@pytest.mark.slow
 def test_a_column_that_is_text_in_some_chunks_only_is_text_in_all(folder, monkeypatch):
     # Clusters and chunks must differ.
     random = np.random.default_rng(0)
@@ -172,6 +176,7 @@ def test_a_column_that_is_text_in_some_chunks_only_is_text_in_all(folder, monkey
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
 def test_a_fit_is_the_same_by_the_command_and_by_python(folder, monkeypatch, seed):
     table = text_table(400, seed)
     write("data.csv", table)
@@ -231,6 +236,7 @@ def pipelines():
 
 
 @pytest.mark.parametrize("name", list(pipelines()))
+@pytest.mark.slow
 def test_pipelines_of_scikit_learn_predict_like_python_in_any_chunk(folder, monkeypatch, name):
     table = text_table(300, 7)
     table["code"] = [["3", "5", "8"][k % 3] for k in range(300)]
@@ -267,6 +273,7 @@ def test_rows_without_masses_at_the_end_have_all_columns(folder, monkeypatch, en
 
 
 @pytest.mark.parametrize("header", [True, False])
+@pytest.mark.slow
 def test_models_of_plain_numbers_predict_alike_in_any_chunk(folder, monkeypatch, header):
     random = np.random.default_rng(0)
     table = {name: [f"{value:.3f}" for value in random.normal(size=200)] for name in ("amount", "b")}

@@ -25,8 +25,7 @@ from evlearn.cluster import BPEC, CCM, EVCLUS
 from evlearn.command_line import commands, main
 from evlearn.command_line.main import METHODS, make_parser
 from evlearn.command_line.results import CsvWriter, ResultFormat
-from evlearn.command_line.sample import Sample
-from evlearn.command_line.tables import Chunk, open_table
+from evlearn.command_line.tables import Chunk, Sample, open_table
 
 IRIS = load_iris(as_frame=True)
 FEATURES = ["sepal length", "sepal width", "petal length", "petal width"]

@@ -364,6 +364,7 @@ def test_a_point_is_a_decimal_mark_without_evidence_against_it(path):
     assert read_table(write(path, "a;b\n1.091;1\n2.222;2\n"), decimal=".")[1][0].tolist() == [1.091, 2.222]
 
 
+@pytest.mark.slow
 def test_a_number_in_another_format_far_below_is_rejected_too(path):
     rows = "".join(f"{number % 1000};{number % 7}\n" for number in range(3000))
     assert "line 3002: '1.091' in column 'a' is ambiguous" in message(path, f"a;b\n{rows}1.091;5\n")

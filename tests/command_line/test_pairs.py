@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from evlearn.command_line import main
-from evlearn.command_line.pairs import read_constraints
+from evlearn.command_line.tables import read_constraints
 
 NAMES = ["Müller", "a,b", "two\nlines", "one\u2028name", "plain"]
 

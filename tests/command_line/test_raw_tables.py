@@ -192,6 +192,7 @@ def decide_on(monkeypatch, votes):
     monkeypatch.setattr(commands, "select_n_clusters", lambda *_, **__: selection)
 
 
+@pytest.mark.slow
 def test_a_weak_vote_is_the_first_line_of_the_result_the_report_and_of_predictions(folder, capsys, monkeypatch):
     pd.DataFrame(load_iris().data, columns=list("abcd")).to_csv("iris.csv", index=False)
     decide_on(monkeypatch, [7, 8, 5])

@@ -40,6 +40,7 @@ def fitted():
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 @pytest.mark.filterwarnings("ignore::evlearn.exceptions.CollapseWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.slow_cells("check_fit_idempotent")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -159,6 +160,7 @@ def test_outlier_p_values_are_valid_and_planted_outliers_are_detected(fitted):
     assert (fitted.outlier_p_values_ <= 0.01).mean() <= 0.01
 
 
+@pytest.mark.slow
 def test_outliers_are_relative_to_the_spacing_of_their_cluster():
     random = np.random.default_rng(0)
     dense, sparse = random.normal(size=(1300, 2)) * 0.2, random.normal(size=(1300, 2)) * 2 + [12, 0]

@@ -20,7 +20,7 @@ from evlearn.classify import (
     EvidentialRBFClassifier,
 )
 from evlearn.conformal import UnseenClassDetector
-from evlearn.conformal.strangeness import CRITERIA, Strangeness, fit_weights, surprisal
+from evlearn.conformal.nonconformity import CRITERIA, Strangeness, fit_weights, surprisal
 
 SMALL = EvidentialForestClassifier(20, effective_n_estimators=1, min_samples_split=2, reach=None)
 CLASSIFIERS = [
@@ -38,6 +38,12 @@ def groups(n_samples, random_state, centers=4):
 
 
 @parametrize_with_checks([UnseenClassDetector(EvidentialKNNClassifier(3), cv=2, random_state=0)])
+@pytest.mark.slow_cells(
+    "check_classifiers_classes",
+    "check_classifiers_train",
+    "check_classifiers_train(readonly_memmap=True)",
+    "check_classifiers_train(readonly_memmap=True,X_dtype=float32)",
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -80,6 +86,7 @@ def alarms_with_copies(copies, seed, rate=0.1):
 
 
 @pytest.mark.parametrize("copies", [1, 2, 6, (1, 1, 5)])
+@pytest.mark.slow
 def test_copies_of_samples_do_not_change_the_rate_of_false_alarms(copies):
     alarms, truth = map(np.concatenate, zip(*(alarms_with_copies(copies, seed) for seed in range(4)), strict=True))
     assert 0.05 < alarms.mean() < 0.15
@@ -156,6 +163,7 @@ def test_a_shift_is_detected_without_false_alarms(fitted):
     assert fitted.shift_p_value(X + 4.0) < 1e-6
 
 
+@pytest.mark.slow
 def test_the_result_depends_on_the_seed_but_not_on_n_jobs():
     X, y = groups(150, 2)
     serial, parallel = (
@@ -165,6 +173,7 @@ def test_the_result_depends_on_the_seed_but_not_on_n_jobs():
     np.testing.assert_array_equal(serial, parallel)
 
 
+@pytest.mark.slow
 def test_names_of_classes_and_searches():
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
@@ -176,6 +185,7 @@ def test_names_of_classes_and_searches():
     assert search.predict_mass(X[:2]).n_samples == 2 if hasattr(search, "predict_mass") else True
 
 
+@pytest.mark.slow
 def test_with_two_classes_there_are_no_rehearsals_and_all_criteria_have_equal_weights():
     X, y = groups(60, 0, centers=2)
     model = UnseenClassDetector(EvidentialKNNClassifier(), random_state=0).fit(X, y)

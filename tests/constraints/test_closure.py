@@ -121,6 +121,7 @@ def test_a_closure_that_would_fill_the_memory_is_refused(constraints):
         constraints.closure()
 
 
+@pytest.mark.slow
 def test_a_large_closure_of_small_groups_is_fast():
     firsts = 3 * np.arange(200_000)
     closed = PairwiseConstraints(

@@ -74,6 +74,7 @@ def test_expansion_without_neighbors_changes_nothing(problem):
 
 
 @given(problems(), st.integers(0, 1000))
+@pytest.mark.slow
 def test_renumbering_the_samples_changes_the_result_through_collisions_only(problem, seed):
     constraints, X, K = problem
     order = np.random.default_rng(seed).permutation(len(X))
@@ -110,8 +111,8 @@ def test_many_constraints_are_expanded_in_blocks_and_in_their_order(monkeypatch)
     X, y = make_bananas(60, random_state=1)
     constraints = PairwiseConstraints.sample(y, 300, random_state=1)
     whole = constraints.expand(X)
-    monkeypatch.setattr("evlearn.constraints.expansion._CANDIDATES_PER_BLOCK", 250)
-    monkeypatch.setattr("evlearn.constraints.expansion._VALUES_PER_BLOCK", 20)
+    monkeypatch.setattr("evlearn.constraints.pairs._CANDIDATES_PER_BLOCK", 250)
+    monkeypatch.setattr("evlearn.constraints.pairs._VALUES_PER_BLOCK", 20)
     assert constraints.expand(X) == whole == expanded_by_hand(constraints, pairwise_distances(X), 5)
 
 

@@ -119,6 +119,7 @@ def test_estimators_convert_names_to_numbers(flowers, estimator):
     assert np.array_equal(getattr(first, attribute), getattr(second, attribute))
 
 
+@pytest.mark.slow
 def test_names_survive_the_splits_of_a_search(flowers):
     X, y, numbered, by_names = flowers
     splits = list(StratifiedKFold(3).split(X, y))
@@ -135,6 +136,7 @@ def test_names_survive_the_splits_of_a_search(flowers):
             assert score == adjusted_rand_score(y[test], model.predict(X.iloc[test]))
 
 
+@pytest.mark.slow
 def test_names_pass_through_a_pipeline_that_keeps_frames(flowers):
     X, _, numbered, by_names = flowers
     pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), CECM(3, random_state=0))

@@ -166,6 +166,7 @@ def test_a_random_sample_has_different_pairs_that_agree_with_the_labels(y, n_con
 
 
 @pytest.mark.parametrize("n_constraints", [3, 12])  # drawn with repetition and without
+@pytest.mark.slow
 def test_all_pairs_are_drawn_equally_often(n_constraints):
     random = np.random.RandomState(0)
     counts = np.zeros((6, 6))

@@ -11,15 +11,21 @@ from evlearn.belief import FocalSets
 from evlearn.cluster import ECM
 from evlearn.cluster.focal_families import random_masses
 from evlearn.cluster.pairwise.pair_graph import pairs_with_targets
-from evlearn.ensemble import combine_partitions, fusion
-from evlearn.ensemble.fusion import combine_statements
-from evlearn.ensemble.recovery import Landmarks, make_pair_forms, make_targets, pair_statements, recover_masses
+from evlearn.ensemble import combine_partitions, recovery
+from evlearn.ensemble.recovery import (
+    Landmarks,
+    combine_statements,
+    make_pair_forms,
+    make_targets,
+    pair_statements,
+    recover_masses,
+)
 from evlearn.metrics import credal_rand_index
 from evlearn.metrics.pairwise import _jousselme_distance
 from evlearn.partition import CredalPartition
 from evlearn.partition.relational import PairMasses
 
-RULES = list(fusion.RULES)
+RULES = list(recovery.RULES)
 
 
 def make_partition(seed, n=12, c=3, sets=None):
@@ -167,6 +173,7 @@ def test_averages_of_all_pairs_need_no_list_of_pairs(seed):
 
 @settings(max_examples=20)
 @given(st.integers(0, 10_000))
+@pytest.mark.slow
 def test_a_single_partition_is_recovered(seed):
     partition = make_partition(seed)
     combined = combine_partitions([partition], random_state=0)
@@ -270,6 +277,7 @@ def test_the_family_follows_the_number_of_clusters():
 
 
 @pytest.mark.parametrize("rule", RULES)
+@pytest.mark.slow
 def test_landmarks_give_nearly_the_same_partition(rule):
     X, _ = make_blobs(400, 2, centers=3, cluster_std=2.5, random_state=0)
     members = [ECM(3, random_state=seed, alpha=alpha).fit(X).credal_partition_ for seed, alpha in ((0, 1), (1, 2))]
@@ -330,6 +338,7 @@ def make_similar_partitions(seed, n_estimators=3, n=20, c=3):
 @pytest.mark.parametrize("rule", RULES)
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 10_000))
+@pytest.mark.slow_cells("average")
 def test_the_order_of_samples_does_not_matter(rule, seed):
     members = make_similar_partitions(seed)
     options = {"rule": rule, "tol": 1e-9, "max_iter": 20_000, "random_state": 0}
@@ -342,6 +351,7 @@ def test_the_order_of_samples_does_not_matter(rule, seed):
 
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10_000))
+@pytest.mark.slow
 def test_repetition_of_all_partitions_changes_nothing(seed):
     members = make_similar_partitions(seed)
     single, repeated = (combine_partitions(partitions, random_state=0) for partitions in (members, members * 3))

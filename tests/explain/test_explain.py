@@ -23,7 +23,7 @@ from customers import make_customers
 from evlearn import CredalPartition
 from evlearn.cluster import ECM
 from evlearn.explain import explain_clusters
-from evlearn.explain.plain import number, percent
+from evlearn.utils.formatting import format_rounded, format_share
 
 FRAME, KINDS = make_customers(600, n_between=60, n_odd=12, random_state=1)
 
@@ -245,15 +245,15 @@ def test_columns_of_any_floats_are_described_plainly(values, seed):
     ],
 )
 def test_numbers_are_written_plainly(value, step, text):
-    assert number(value, step) == text
+    assert format_rounded(value, step) == text
 
 
 def test_only_exact_shares_are_0_or_100_percent():
-    assert [percent(share) for share in (0, 0.001, 0.25, 0.999, 1)] == [
+    assert [format_share(share) for share in (0, 0.001, 0.25, 0.999, 1)] == [
         "0 %",
-        "under 1 %",
+        "less than 1 %",
         "25 %",
-        "over 99 %",
+        "more than 99 %",
         "100 %",
     ]
 

@@ -7,7 +7,7 @@ from evlearn.kernels.simplex_qp import solve_many
 
 from evlearn.belief import FocalSets
 from evlearn.constraints import PairwiseConstraints
-from evlearn.constraints.penalty import Penalty
+from evlearn.constraints.pairwise import Penalty
 
 FAMILIES = [FocalSets.full(1), FocalSets.full(2), FocalSets.simple(3), FocalSets.simple(4), FocalSets.simple(5)]
 FAMILIES += [FocalSets.full(3), FocalSets.pairs(4), FocalSets.simple(15), FocalSets.simple(40)]

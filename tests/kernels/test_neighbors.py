@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evlearn.classify.box_tree import BoxTree
 from evlearn.kernels import neighbor_loss
+from evlearn.neighbors import BoxTree
 
 
 def by_sorting(data, rows, n_neighbors, *, others):

@@ -22,7 +22,7 @@ from evlearn.cluster import ECM
 from evlearn.datasets import make_core_and_ring
 from evlearn.metric_learning import FDA, LocalFDA
 from evlearn.metric_learning.directions import class_scatter
-from evlearn.metric_learning.local_fda import local_scatter
+from evlearn.metric_learning.fda import local_scatter
 
 RBF = partial(FDA, kernel="rbf")
 LINEAR = [FDA, LocalFDA]
@@ -80,6 +80,7 @@ def test_scatter_between_and_within_add_up_to_that_of_all(seed):
 
 
 @given(st.integers(0, 2**31), st.integers(1, 9))
+@pytest.mark.slow
 def test_local_scatter_agrees_with_its_definition(seed, n_neighbors):
     random = np.random.default_rng(seed)
     X, y = random.standard_normal((15, 2)), np.arange(15) % 3
@@ -111,6 +112,7 @@ def test_transforming_is_linear(iris, method):
 
 
 @given(st.integers(0, 2**31), st.sampled_from([*LINEAR, RBF]))
+@pytest.mark.slow
 def test_translations_and_rotations_do_not_change_distances(seed, method):
     X, y = load_iris(return_X_y=True)
     X = StandardScaler().fit_transform(X)
@@ -130,6 +132,7 @@ def test_the_unit_of_the_data_does_not_matter(iris, method, scale):
 
 
 @given(st.integers(0, 2**31), st.sampled_from([*LINEAR, RBF]))
+@pytest.mark.slow
 def test_the_order_of_samples_and_the_names_of_classes_do_not_matter(seed, method):
     X, y = load_iris(return_X_y=True)
     X = StandardScaler().fit_transform(X)

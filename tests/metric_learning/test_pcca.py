@@ -21,8 +21,8 @@ from evlearn import watching
 from evlearn.cluster import CECM, ECM, EVCLUS
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_core_and_ring, make_fourclass
-from evlearn.metric_learning import FDA, PCCA, supervision
-from evlearn.metric_learning.pair_loss import PairLoss, lower_pair_loss
+from evlearn.metric_learning import FDA, PCCA, features
+from evlearn.metric_learning.pcca import PairLoss, lower_pair_loss
 
 RBF = partial(PCCA, kernel="rbf")
 METHODS = [pytest.param(PCCA, id="linear"), pytest.param(RBF, id="rbf")]
@@ -345,7 +345,7 @@ def test_pairs_are_drawn_if_there_are_many_labels(iris, monkeypatch):
         samples.append(original(*arguments, **settings))
         return samples[-1]
 
-    monkeypatch.setattr(supervision, "MAX_PAIRS", 500)
+    monkeypatch.setattr(features, "MAX_PAIRS", 500)
     monkeypatch.setattr(PairwiseConstraints, "sample", sample)
     z = PCCA(random_state=0).fit(X, y).transform(X)
     assert [len(pairs) for pairs in samples] == [500]
@@ -411,6 +411,7 @@ def test_frames_are_accepted_and_returned(iris, method):
 
 
 @pytest.mark.parametrize("clusterer", [CECM, EVCLUS])
+@pytest.mark.slow
 def test_constraints_reach_both_steps_of_a_pipeline(clusterer):
     X, y = make_fourclass(300, degrees_of_freedom=50, random_state=0)
     X = np.column_stack([X, 5 * np.random.default_rng(0).standard_normal((300, 4))])

@@ -12,7 +12,7 @@ from sklearn.mixture import GaussianMixture
 
 from evlearn.metrics import compare_partitions, consistency_index, credal_rand_index, nonspecificity_index
 from evlearn.partition import CredalPartition, align_clusters
-from evlearn.partition.reading import as_credal
+from evlearn.partition.estimators import as_credal
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ def pair_masses(partition):
 
 
 @given(partitions(N), partitions(N))
+@pytest.mark.slow
 def test_consistency_in_linear_time_equals_the_conflict_of_all_pairs(first, second):
     conflict = bf.combine([pair_masses(first), pair_masses(second)], PAIRWISE, rule="conjunctive")[:, 0]
     assert consistency_index(first, second) == pytest.approx(1 - conflict.mean(), abs=1e-12)
@@ -57,6 +58,7 @@ def test_credal_rand_index_equals_the_average_distance_of_pairs(distance, first,
 
 
 @given(labels(N), labels(N))
+@pytest.mark.slow
 def test_hard_partitions_reduce_to_the_rand_index(y, z):
     rand = rand_score(y, z)
     assert credal_rand_index(y, z) == pytest.approx(rand, abs=1e-12)
@@ -68,6 +70,7 @@ def test_hard_partitions_reduce_to_the_rand_index(y, z):
 
 @pytest.mark.parametrize("distance", DISTANCES)
 @given(first=partitions(5), second=partitions(5), third=partitions(5))
+@pytest.mark.slow
 def test_one_minus_the_credal_rand_index_is_a_metric(distance, first, second, third):
     def dissimilarity(a, b):
         return 1 - credal_rand_index(a, b, distance=distance)
@@ -79,6 +82,7 @@ def test_one_minus_the_credal_rand_index_is_a_metric(distance, first, second, th
 
 
 @given(partitions(N), partitions(N), st.data())
+@pytest.mark.slow
 def test_indices_do_not_depend_on_the_numbering_of_clusters_or_the_order_of_samples(first, second, data):
     renumbered = second.permute_clusters(data.draw(st.permutations(range(second.n_clusters))))
     samples = np.array(data.draw(st.permutations(range(N))))
@@ -131,6 +135,7 @@ def two_partitions():
     return [CredalPartition(random.dirichlet(np.full(8, 0.3), size=1200), FocalSets.full(3)) for _ in range(2)]
 
 
+@pytest.mark.slow
 def test_more_than_one_tile_and_block_give_the_same_sums(two_partitions):
     first, second = two_partitions
     pairs = [np.column_stack(p.relational(np.column_stack(np.triu_indices(1200, k=1)))) for p in two_partitions]

@@ -58,6 +58,7 @@ def test_points_are_the_error_rates_of_the_retained_samples(case):
 
 
 @given(predictions_with_doubt())
+@pytest.mark.slow
 def test_the_same_doubt_for_all_is_a_random_order(case):
     truth, predictions, _ = case
     error = (truth != predictions).mean()

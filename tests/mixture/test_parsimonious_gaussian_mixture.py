@@ -20,7 +20,7 @@ from evlearn.exceptions import CollapseWarning
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.covariance_models import MODELS, MULTIVARIATE, n_free_parameters
 from evlearn.mixture.em import Mixture, posterior, run_em
-from evlearn.mixture.starts import first_partitions
+from evlearn.mixture.search import first_partitions
 
 ROTATABLE = [name for name in MULTIVARIATE if not name.endswith("I") or name.endswith("II")]
 # Models for which EM from the true labels converges to the optimum of mclust.
@@ -219,6 +219,7 @@ def test_the_likelihood_never_falls(name, seed, d, c, weighted):
 
 
 @pytest.mark.parametrize("name", MULTIVARIATE)
+@pytest.mark.slow_cells("VVI")
 def test_the_likelihood_never_falls_on_iris(iris, name):
     X, y = iris
     history = one_run(X, np.eye(3)[y], name, tol=0, max_iter=100).history

@@ -21,6 +21,7 @@ from evlearn.model_selection import cross_val_mass
 X, y = load_iris(return_X_y=True)
 
 
+@pytest.mark.slow
 def test_masses_of_a_fold_are_those_of_a_fit_to_the_others():
     pipeline = make_pipeline(StandardScaler(), EvidentialKNNClassifier())
     partition = cross_val_mass(pipeline, X, y)
@@ -44,6 +45,7 @@ def test_clusters_have_the_same_numbers_in_all_folds():
         assert np.isfinite(partition.masses).all()
 
 
+@pytest.mark.slow
 def test_sets_that_only_some_folds_have_are_in_the_result():
     partition = cross_val_mass(ECM(5, focal_sets="neighbor_pairs", random_state=0), X, cv=3)
     assert np.allclose(partition.masses.sum(axis=1), 1)
@@ -66,6 +68,7 @@ def test_frames_keep_their_index_and_jobs_do_not_matter():
     assert np.array_equal(partition.masses, repeated.masses)
 
 
+@pytest.mark.slow
 def test_weights_and_constraints_go_to_the_fold_of_their_samples():
     weights = np.ones(len(X))
     weights[:3] = 1e-6

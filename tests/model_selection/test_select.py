@@ -41,6 +41,7 @@ def table(reference_file, name, n_columns):
 # The recommended default
 
 
+@pytest.mark.slow
 def test_the_default_finds_the_four_clusters_of_fourclass_with_every_seed(reference_file):
     X = table(reference_file, "fourclass", 2)
     assert [select_n_clusters(ECM(), X, random_state=seed).best for seed in range(5)] == [4] * 5
@@ -52,6 +53,7 @@ def test_the_default_finds_2_or_3_clusters_in_iris():
     assert {select_n_clusters(ECM(), X, random_state=seed).best for seed in range(5)} <= {2, 3}
 
 
+@pytest.mark.slow
 def test_the_default_finds_the_four_families_of_proteins_with_every_seed(reference_file):
     with np.load(reference_file("data/protein_D.npz")) as file:
         D = file["D"]
@@ -59,6 +61,7 @@ def test_the_default_finds_the_four_families_of_proteins_with_every_seed(referen
     assert [select_n_clusters(model, D, random_state=seed).best for seed in range(5)] == [4] * 5
 
 
+@pytest.mark.slow
 def test_the_default_finds_the_fifteen_clusters_of_s2(reference_file):
     selection = select_n_clusters(ECM(), table(reference_file, "s2", 2), range(2, 21), n_repeats=3, random_state=0)
     assert selection.best == 15
@@ -72,6 +75,7 @@ def test_votes_agree_for_separated_clusters_and_disagree_for_noise(separated):
     assert unsure.confidence < 0.5
 
 
+@pytest.mark.slow
 def test_numbers_with_at_least_60_percent_of_votes_are_correct(reference_file):
     for name, n_columns, n_classes, is_reliable in (
         ("wine", 13, 3, True),
@@ -94,6 +98,7 @@ def test_numbers_with_at_least_60_percent_of_votes_are_correct(reference_file):
 @pytest.mark.parametrize(
     "criterion", [pytest.param(name, marks=[] if name == "stability" else pytest.mark.slow) for name in CRITERIA]
 )
+@pytest.mark.slow
 def test_all_criteria_find_separated_clusters(separated, criterion):
     # The stress requires distant pairs for all numbers of clusters, so d0 is fixed.
     model = EVCLUS(d0=9.0)
@@ -101,6 +106,7 @@ def test_all_criteria_find_separated_clusters(separated, criterion):
     assert selection.best == 4, str(selection)
 
 
+@pytest.mark.slow
 def test_nonspecificity_of_fourclass_is_that_of_the_specification(reference_file):
     X = table(reference_file, "fourclass", 2)
     model = ECM(alpha=2, delta=20**0.5, n_init=20, random_state=0, focal_sets="full", beta=2, init="k-means++")
@@ -239,6 +245,7 @@ def test_frames_lists_and_pipelines_are_read(fourclass):
         np.testing.assert_allclose(selection.curves, plain.curves, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_constraints_require_fits_to_all_samples(fourclass):
     constraints = PairwiseConstraints([(0, 1)], [(0, 399)])
     kwargs = {"criterion": "objective", "n_repeats": 1, "fit_params": {"constraints": constraints}}
@@ -275,6 +282,7 @@ def test_progress_is_printed(fourclass, capsys):
 # Other parameters
 
 
+@pytest.mark.slow
 def test_other_parameters_are_selected_by_the_same_procedure(fourclass):
     model = ECM(n_clusters=4, random_state=0)
     selection = select_parameter(model, fourclass, "delta", [8.0, 2.0, 4.0], n_repeats=1, sample_size=1.0)
@@ -424,6 +432,7 @@ def test_criteria_of_cluster_numbers_do_not_support_other_parameters(fourclass):
 # Results without information
 
 
+@pytest.mark.slow
 def test_partitions_that_are_always_alike_are_not_stable(separated):
     model = DBSCAN()
     selection = select_parameter(

@@ -30,10 +30,10 @@ from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
 from evlearn.neural import NNEVCLUS, Solver
-from evlearn.plotting import MassContourDisplay, ObjectiveDisplay, ShepardDisplay
-from evlearn.utils.archives import header_array, read_archive, write_archive
-from evlearn.utils.checkpoints import _digest
-from evlearn.utils.switches import with_switches
+from evlearn.plotting import MassContourDisplay, ObjectiveDisplay, PairsDisplay
+from evlearn.storage.archives import header_array, read_archive, write_archive
+from evlearn.storage.checkpoints import _digest
+from evlearn.utils.parameters import with_switches
 
 X, Y = make_fourclass(200, random_state=0)
 MANY_SAMPLES = make_fourclass(2000, random_state=1)[0]
@@ -47,6 +47,7 @@ def model():
 
 @parametrize_with_checks([NNEVCLUS(max_iter=30), NNEVCLUS(solver="rmsprop", max_iter=20, outlier_model="svm")])
 @quick
+@pytest.mark.slow
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -100,6 +101,7 @@ def test_the_same_seed_gives_the_same_bits_whatever_the_workers(solver):
 
 
 @quick
+@pytest.mark.slow
 def test_the_threads_and_random_state_of_torch_do_not_change():
     before, state = torch.get_num_threads(), torch.get_rng_state()
     NNEVCLUS(2, max_iter=10, random_state=0).fit(X)
@@ -109,6 +111,7 @@ def test_the_threads_and_random_state_of_torch_do_not_change():
 
 
 @quick
+@pytest.mark.slow
 def test_translation_and_scale_of_the_data_change_nothing():
     plain = NNEVCLUS(4, random_state=0, max_iter=40).fit(X)
     transformed = NNEVCLUS(4, random_state=0, max_iter=40).fit(X * 4 + 1000)
@@ -226,6 +229,7 @@ def test_dissimilarities_may_be_a_matrix_a_function_or_a_transformer(solver):
 @quick
 @pytest.mark.parametrize("transform", ["linear", "rank", lambda d: np.minimum(d / 9, 1)])
 @pytest.mark.parametrize("solver", ["lbfgs", "rmsprop"])
+@pytest.mark.slow_cells("rmsprop-rank")
 def test_other_transforms_and_metrics_work(transform, solver):
     model = NNEVCLUS(
         4, dissimilarity_transform=transform, metric="cityblock", solver=solver, max_iter=30, random_state=0
@@ -274,6 +278,7 @@ def test_a_wrong_number_of_outputs_raises_an_error_with_the_right_number():
 
 
 @quick
+@pytest.mark.slow
 def test_hidden_layers_have_the_given_sizes():
     model = NNEVCLUS(3, network=(7, 5), max_iter=10, random_state=0).fit(X)
     assert [part.out_features for part in model.network_.body[::2]] == [7, 5, 5]
@@ -327,6 +332,7 @@ def test_labels_and_constraints_are_followed():
 
 
 @quick
+@pytest.mark.slow
 def test_labels_and_constraints_work_in_mini_batches():
     labels = np.where(np.arange(len(MANY_SAMPLES)) % 20 == 0, 0, -1)
     truth = make_fourclass(2000, random_state=1)[1]
@@ -408,8 +414,8 @@ SCRIPT = """
     import sys, warnings
     import numpy as np
     warnings.simplefilter("ignore")
-    import evlearn.utils.checkpoints
-    evlearn.utils.checkpoints._SECONDS = 0.0  # a checkpoint after every epoch
+    import evlearn.storage.checkpoints
+    evlearn.storage.checkpoints._SECONDS = 0.0  # a checkpoint after every epoch
     from evlearn.neural import NNEVCLUS, Solver
     data, checkpoint, result = sys.argv[1:]
     options = dict(solver=Solver(patience=60), max_iter=60, checkpoint=checkpoint, outlier_model="svm")
@@ -445,8 +451,9 @@ def test_a_killed_training_is_resumed_with_the_same_bits(tmp_path):
             np.testing.assert_array_equal(resumed[name], whole[name])
 
 
+@pytest.mark.slow
 def test_a_checkpoint_stays_until_the_masses_are_stored(tmp_path, monkeypatch):
-    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.storage.checkpoints._SECONDS", 0.0)
     path, masses_file, rows = tmp_path / "state", tmp_path / "m.npy", MANY_SAMPLES[:300]
     files = {"checkpoint": path, "store_masses": masses_file}
     model = NNEVCLUS(2, solver=Solver("rmsprop", patience=30), init="random", max_iter=30, random_state=0)
@@ -473,7 +480,7 @@ def full_disk(target):
 
 @pytest.mark.slow
 def test_a_checkpoint_of_another_training_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.storage.checkpoints._SECONDS", 0.0)
 
     def stop(progress):
         if progress.estimator == "NNEVCLUS" and progress.n_done == 2:
@@ -528,7 +535,7 @@ def manhattan(first, second):
     ],
 )
 def test_a_checkpoint_whose_numbers_do_not_fit_the_network_is_refused(tmp_path, monkeypatch, change, reason):
-    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.storage.checkpoints._SECONDS", 0.0)
     path, rows = tmp_path / "state", MANY_SAMPLES[:300]
     model = NNEVCLUS(2, solver="rmsprop", init="random", checkpoint=path, random_state=0)
 
@@ -597,7 +604,7 @@ def test_a_fitted_model_can_be_pickled(model):
 
 
 def test_pictures_can_be_drawn(model):
-    assert ShepardDisplay.from_estimator(model).ax_ is not None
+    assert len(PairsDisplay.from_estimator(model).axes_) == 1
     objective = ObjectiveDisplay.from_estimator(model)
     assert objective.line_.get_xdata()[[0, -1]].tolist() == [0, model.n_iter_]
     assert f"converged after {model.n_iter_} iterations" in objective.line_.get_label()
@@ -629,6 +636,7 @@ def test_pairs_are_chosen_from_a_simple_fit_and_lower_its_loss():
 
 
 @quick
+@pytest.mark.slow
 def test_mini_batches_and_labels_choose_pairs_too():
     labels = np.where(np.arange(200) % 10 == 0, Y, -1)
     settings = {"solver": "rmsprop", "focal_sets": "neighbor_pairs", "max_iter": 20, "random_state": 0}
@@ -642,6 +650,7 @@ def test_mini_batches_and_labels_choose_pairs_too():
 @quick
 @pytest.mark.parametrize("solver", ["lbfgs", "adam", "rmsprop"])
 @pytest.mark.parametrize("outlier_model", [None, "svm"])
+@pytest.mark.slow_cells("svm-adam")
 def test_given_weights_are_where_training_starts(model, solver, outlier_model):
     settings = {"focal_sets": "pairs", "outlier_model": outlier_model, "random_state": 0}
     first = model if outlier_model is None else NNEVCLUS(4, max_iter=20, **settings).fit(X)
@@ -824,6 +833,7 @@ def with_dropout():
 
 @pytest.mark.parametrize("solver", ["lbfgs", "adam", "rmsprop"])
 @quick
+@pytest.mark.slow_cells("rmsprop")
 def test_random_networks_depend_on_the_seed_and_do_not_change_the_global_state(solver):
     method = NNEVCLUS(2, network=with_dropout(), solver=solver, max_iter=5, random_state=0)
     torch.manual_seed(1)
@@ -835,8 +845,9 @@ def test_random_networks_depend_on_the_seed_and_do_not_change_the_global_state(s
 
 
 @quick
+@pytest.mark.slow
 def test_a_training_of_a_random_network_is_resumed_with_the_same_result(tmp_path, monkeypatch):
-    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.storage.checkpoints._SECONDS", 0.0)
 
     def stop(progress):
         if progress.estimator == "NNEVCLUS" and progress.n_done == 3:
@@ -854,7 +865,7 @@ def test_a_training_of_a_random_network_is_resumed_with_the_same_result(tmp_path
 
 @quick
 def test_layers_that_are_not_trained_may_be_in_a_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.storage.checkpoints._SECONDS", 0.0)
     network = with_dropout()
     network[0].requires_grad_(False)
     model = NNEVCLUS(
@@ -878,6 +889,7 @@ def test_held_out_samples_are_evaluated_as_new_ones():
     assert int(model.network_.body[1].num_batches_tracked) == 6
 
 
+@pytest.mark.slow
 def test_a_fit_within_inference_mode_is_a_fit():
     with torch.inference_mode():
         model = NNEVCLUS(2, max_iter=1000, random_state=0).fit(X[:50])
@@ -897,6 +909,7 @@ def test_outlier_models_without_a_seed_get_one():
 
 @quick
 @pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
+@pytest.mark.slow
 def test_the_scale_is_selected_as_in_evclus(metric):
     random = np.random.default_rng(0)
     centers = np.array([(a, b) for a in range(4) for b in range(3)])

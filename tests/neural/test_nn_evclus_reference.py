@@ -15,11 +15,10 @@ from evlearn.belief import FocalSets
 from evlearn.cluster import Quantile
 from evlearn.constraints import PairwiseConstraints
 from evlearn.neural import NNEVCLUS
-from evlearn.neural.losses import Losses
+from evlearn.neural.losses import Losses, SideInformation
 from evlearn.neural.network import EvidentialNetwork, OutlierLink, layers
-from evlearn.neural.side_information import SideInformation
 from evlearn.neural.training import total_loss, train_on_all_pairs
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 CASES = {
     "nnevclus_fourclass_c4_pairs_nH20_fhat": "fourclass",
@@ -216,6 +215,7 @@ def test_the_one_class_svm_is_that_of_r(reference_file):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
 def test_fourclass_of_example_4_is_learned_better_than_published(reference_file, seed):
     case = Case(reference_file, "nnevclus_fourclass_c4_pairs_nH20_fhat", "fourclass")
     model = NNEVCLUS(
@@ -233,6 +233,7 @@ def test_fourclass_of_example_4_is_learned_better_than_published(reference_file,
     assert 5 <= model.credal_partition_.outliers().sum() <= 15
 
 
+@pytest.mark.slow
 def test_proteins_are_recognized_as_published(reference_file):
     with np.load(reference_file("data/protein_D.npz")) as file:
         D, truth = file["D"], file["y"].ravel()
@@ -246,6 +247,7 @@ def test_proteins_are_recognized_as_published(reference_file):
     ("name", "settings"),
     [("letter_IJL", {"n_clusters": 3, "focal_sets": "pairs"}), ("s2", {"n_clusters": 15, "d0": Quantile(0.1)})],
 )
+@pytest.mark.slow
 def test_half_of_the_data_predicts_the_other_half(reference_file, name, settings):
     table = pd.read_csv(reference_file(f"data/{name}.csv")).sample(frac=1, random_state=0)
     halves = [table[: len(table) // 2], table[len(table) // 2 :]]

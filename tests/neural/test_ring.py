@@ -43,6 +43,7 @@ def test_50_labels_separate_a_ring_from_its_core(seed):
     np.testing.assert_array_equal(model.labels_, y)  # clusters have the numbers of the labels
 
 
+@pytest.mark.slow
 def test_the_original_distances_do_not_show_a_ring():
     X, y, constraints, _ = make_problem(0)
     model = NNEVCLUS(2, constraint_weight=0.1, random_state=0, **PAPER_SETTINGS).fit(X, constraints=constraints)

@@ -54,6 +54,7 @@ def make_epoch(n_samples, n_features=2, validation_fraction=0.0, seed=0, window=
 
 @given(st.integers(10, 400), st.integers(1, 5), st.integers(100, 3000), st.sampled_from([0.0, 0.2]))
 @settings(max_examples=8, deadline=None)
+@pytest.mark.slow
 def test_an_epoch_sees_every_sample_once_and_reads_it_once(n_samples, n_features, window, validation_fraction):
     parts, requests, run = make_epoch(n_samples, n_features, validation_fraction, window=window)
     expected = np.arange(n_samples) if isinstance(run._train, range) else run._train
@@ -79,6 +80,7 @@ def test_samples_of_one_window_are_shuffled_together():
 
 
 @pytest.mark.parametrize("kind", ["nothing", "labels", "constraints"])
+@pytest.mark.slow
 def test_windows_give_the_same_from_memory_and_from_a_file(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(training, "_WINDOW", 800)
     X, y = make_fourclass(1200, random_state=0)

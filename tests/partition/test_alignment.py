@@ -23,6 +23,7 @@ def products_of_plausibilities(partition, reference):
 
 
 @given(sample_sizes.flatmap(lambda n: st.tuples(partitions(n, 6), partitions(n, 6))))
+@pytest.mark.slow
 def test_no_other_order_of_clusters_agrees_better(pair):
     partition, reference = pair
     products = products_of_plausibilities(partition, reference)
@@ -42,6 +43,7 @@ def test_no_other_order_of_clusters_agrees_better(pair):
 
 
 @given(sample_sizes.flatmap(lambda n: st.tuples(partitions(n, 6), partitions(n, 6))))
+@pytest.mark.slow
 def test_only_numbers_change(pair):
     partition, reference = pair
     aligned = align_clusters(partition, reference)

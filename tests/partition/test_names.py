@@ -22,6 +22,7 @@ N = 24
 
 
 @given(names=st.lists(st.text(), min_size=2, max_size=4, unique=True))
+@pytest.mark.slow
 def test_clusters_with_any_names_survive_files_frames_and_text(tmp_path_factory, names):
     masses = np.full((3, 2 ** len(names)), 2.0 ** -len(names))
     partition = CredalPartition(masses, FocalSets.full(names), sample_names=[*names[:2], '\n,"'])

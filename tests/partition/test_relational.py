@@ -11,6 +11,7 @@ NAMES = {"empty": "", "same_cluster": "s", "different": "not_s", "unknown": "the
 
 
 @given(partitions(5))
+@pytest.mark.slow
 def test_pair_masses_follow_their_definition(partition):
     pairs = partition.relational()
     sets = [set(members) for members in partition.focal_sets]

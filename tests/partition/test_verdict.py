@@ -36,6 +36,7 @@ def bayesian(draw):
 
 
 @given(small_partitions, levels)
+@pytest.mark.slow
 def test_candidates_are_the_smallest_set_of_most_plausible_clusters_with_the_belief(partition, level):
     candidates = partition.verdict(level).candidates
     plausibilities = bf.contour(partition.masses, partition.focal_sets)
@@ -50,6 +51,7 @@ def test_candidates_are_the_smallest_set_of_most_plausible_clusters_with_the_bel
 
 
 @given(small_partitions)
+@pytest.mark.slow
 def test_the_belief_of_candidates_is_that_of_the_belief_functions(partition):
     full = FocalSets.full(partition.n_clusters)
     masses = bf.expand_masses(partition.masses, partition.focal_sets, full)

@@ -121,6 +121,7 @@ def test_from_data_draws_the_graph_of_the_data():
     np.testing.assert_array_equal(display.peaks, graph.peaks(n_peaks=5))
 
 
+@pytest.mark.slow
 def test_of_very_many_samples_those_that_stand_out_are_drawn_and_a_sample_of_the_rest():
     random = np.random.default_rng(0)
     graph = BeliefPeaks(random.random(1_000_000), random.exponential(size=1_000_000), 100)

@@ -37,6 +37,7 @@ def painted(artist, figure):
     return (pictures[0] != pictures[1]).any()
 
 
+@pytest.mark.slow
 def test_curve_mark_and_legend_are_in_the_plot(data):
     model = papers.ECM(alpha=2, delta=20**0.5, n_init=3, random_state=0)
     display = ClusterNumberDisplay.from_estimator(model, data[0], n_clusters=range(2, 7))
@@ -69,6 +70,7 @@ def test_the_mark_is_filled_and_larger_than_the_hollow_markers_of_the_curve():
     assert display.mark_.get_zorder() > display.line_.get_zorder()
 
 
+@pytest.mark.slow
 def test_the_nonspecificity_of_fourclass_depends_on_the_parameters(data):
     # As specified: 4 with alpha=2 and delta²=20, and 2 with the defaults of the paper.
     for model, suggested in (
@@ -79,6 +81,7 @@ def test_the_nonspecificity_of_fourclass_depends_on_the_parameters(data):
         assert display.suggested == suggested, model
 
 
+@pytest.mark.slow
 def test_the_elbow_of_the_objective_is_at_four_for_fourclass(data):
     for model in (ECM(n_init=3, random_state=0), EVCLUS(d0=Quantile(0.9), random_state=0)):
         display = ClusterNumberDisplay.from_estimator(
@@ -145,6 +148,7 @@ def test_another_parameter_is_named_on_its_axis_and_in_the_legend(data):
     assert texts(display)[0].startswith(f"delta = {selection.best:g} suggested")
 
 
+@pytest.mark.slow
 def test_pipelines_are_fitted_as_a_whole(data):
     scaled = StandardScaler().fit_transform(data[0])
     model = ECM(random_state=0)

@@ -72,7 +72,7 @@ def test_must_links_are_solid_and_cannot_links_dashed():
 
 def test_lines_on_a_partition_keep_its_legend():
     partition = CredalPartition.from_hard(LABELS)
-    below = CredalPartitionDisplay.from_partition(partition, X, hulls=False)
+    below = CredalPartitionDisplay.from_result(partition, X, hulls=False)
     title, before = below.legend_.get_title().get_text(), [text.get_text() for text in below.legend_.get_texts()]
     display = draw(ConstraintsDisplay.from_constraints(CONSTRAINTS, X, labels=partition, ax=below.ax_))
     assert display.ax_ is below.ax_
@@ -81,10 +81,11 @@ def test_lines_on_a_partition_keep_its_legend():
     assert display.legend_.get_title().get_text() == title
 
 
+@pytest.mark.slow
 def test_samples_with_many_features_have_the_coordinates_of_the_partition_display():
     irises = load_iris().data
     partition = CredalPartition.from_hard(load_iris().target)
-    below = CredalPartitionDisplay.from_partition(partition, irises)
+    below = CredalPartitionDisplay.from_result(partition, irises)
     display = ConstraintsDisplay.from_constraints(CONSTRAINTS, irises, ax=below.ax_)
     np.testing.assert_array_equal(display.points, below.points)
 

@@ -12,14 +12,12 @@ from evlearn.plotting import (
     ClusterNumberDisplay,
     CredalPartitionDisplay,
     DoubtDisplay,
-    IntervalDisplay,
     MassesDisplay,
-    PairProbabilityDisplay,
-    PartitionPanelsDisplay,
+    PairsDisplay,
     RelationalDisplay,
     RiskCoverageDisplay,
-    ShepardDisplay,
 )
+from evlearn.plotting.pairs_display import PairHistogram
 
 
 def example(n_samples, n_clusters):
@@ -48,7 +46,7 @@ def cut_off(figure):
 def test_nothing_of_a_partition_is_cut_off(display, n_samples, n_clusters):
     X, partition = example(n_samples, n_clusters)
     data = (X,) if display is CredalPartitionDisplay else ()
-    assert cut_off(display.from_partition(partition, *data).figure_) < 0.01
+    assert cut_off(display.from_result(partition, *data).figure_) < 0.01
 
 
 @pytest.mark.slow
@@ -58,7 +56,7 @@ def test_nothing_of_panels_is_cut_off(panels, n_clusters):
     X, partition = example(200, n_clusters)
     X = np.hstack([X, X[:, ::-1] ** 2])
     classes = np.where(X[:, 0] > 0, "a long name of a class", "another")
-    display = PartitionPanelsDisplay.from_partition(partition, X, panels=panels, y_true=classes)
+    display = CredalPartitionDisplay.from_result(partition, X, panels=panels, y_true=classes)
     assert cut_off(display.figure_) < 0.01
 
 
@@ -71,16 +69,15 @@ def test_nothing_of_the_other_displays_is_cut_off():
         ClusterNumberDisplay.from_values(range(2, 32), random.random(30), name="a long name of a method"),
         BeliefPeaksDisplay.from_data(example(120, 4)[0], n_neighbors=10),
         RiskCoverageDisplay.from_predictions(small[0] > 0.5, small[1] > 0.5, small[0], name="a long name " * 5),
-        ShepardDisplay.from_pairs(*small),
-        ShepardDisplay.from_pairs(*large),
-        PairProbabilityDisplay(
-            probabilities=large[:, :500],
-            bounds=small[:, :2],
-            degrees=small[:, 2:4],
-            names=["a long name " * 5] * 2,
+        PairsDisplay.from_pairs(*small),
+        PairsDisplay.from_pairs(*large),
+        PairsDisplay(
+            panels=[
+                PairHistogram(large[k, :500], small[k, :2], small[k, 2:4], "a long name " * 5) for k in range(2)
+            ]
         ).plot(),
-        IntervalDisplay.from_intervals(intervals),
-        IntervalDisplay.from_intervals(intervals, probabilities=large[0]),
+        PairsDisplay.from_intervals(intervals),
+        PairsDisplay.from_intervals(intervals, probabilities=large[0]),
     ]
     for display in displays:
         assert cut_off(display.figure_) < 0.01, display
@@ -88,7 +85,7 @@ def test_nothing_of_the_other_displays_is_cut_off():
 
 def test_the_name_of_a_cluster_does_not_hide_its_few_samples():
     X, partition = example(60, 30)
-    display = CredalPartitionDisplay.from_partition(partition, X)
+    display = CredalPartitionDisplay.from_result(partition, X)
     display.figure_.canvas.draw()
     assert len(display.names_) == 30
     for name, cluster in zip(display.names_, np.unique(display.clusters), strict=True):
@@ -97,8 +94,9 @@ def test_the_name_of_a_cluster_does_not_hide_its_few_samples():
         assert name.get_window_extent().y0 > top
 
 
+@pytest.mark.slow
 def test_the_names_of_thirty_clusters_do_not_overlap():
-    display = DoubtDisplay.from_partition(example(600, 30)[1])
+    display = DoubtDisplay.from_result(example(600, 30)[1])
     display.figure_.canvas.draw()
     boxes = [label.get_window_extent() for label in display.ax_.get_xticklabels()]
     assert len(boxes) == 30
@@ -107,6 +105,6 @@ def test_the_names_of_thirty_clusters_do_not_overlap():
 
 def test_hardly_any_doubt_is_pale():
     possibilities = np.maximum(np.eye(3)[np.arange(300) % 3], 1e-6)
-    display = DoubtDisplay.from_partition(CredalPartition.from_possibilistic(possibilities))
+    display = DoubtDisplay.from_result(CredalPartition.from_possibilistic(possibilities))
     torn = display.cells_.get_array()[np.tri(3, k=-1, dtype=bool)]
     assert 0 < torn.max() < 0.001 * display.cells_.get_clim()[1]

@@ -40,7 +40,7 @@ def legend_texts(display):
 
 def test_few_samples_are_stacked_bars_of_their_masses():
     partition = partition_of(12, FocalSets.full(3))
-    display = MassesDisplay.from_partition(partition)
+    display = MassesDisplay.from_result(partition)
     display.figure_.canvas.draw()
     np.testing.assert_allclose(heights(display), partition.masses)
     for column, bars in enumerate(display.bars_):
@@ -57,20 +57,20 @@ def test_few_samples_are_stacked_bars_of_their_masses():
 
 def test_the_legend_of_bars_lists_the_sets_from_the_top_beside_the_axes():
     partition = partition_of(12, FocalSets.full(["small", "large"]))
-    display = MassesDisplay.from_partition(partition)
+    display = MassesDisplay.from_result(partition)
     display.figure_.canvas.draw()
     assert legend_texts(display) == ["Ω", "{large}", "{small}", "∅"]
     assert display.legend_.get_title().get_text() == "focal set"
     assert display.legend_.get_window_extent().x0 >= display.ax_.get_window_extent().x1
     assert display.legend_.get_window_extent().x1 <= display.figure_.bbox.x1
-    without_layout = MassesDisplay.from_partition(partition, ax=plt.subplots()[1])
+    without_layout = MassesDisplay.from_result(partition, ax=plt.subplots()[1])
     without_layout.figure_.canvas.draw()
     assert without_layout.legend_.get_window_extent().x1 <= without_layout.ax_.get_window_extent().x1
-    assert MassesDisplay.from_partition(partition, legend=False).legend_ is None
+    assert MassesDisplay.from_result(partition, legend=False).legend_ is None
 
 
 def test_empty_set_single_clusters_unions_and_the_frame_have_distinct_styles():
-    display = MassesDisplay.from_partition(partition_of(12, FocalSets.full(4)), max_sets=16)
+    display = MassesDisplay.from_result(partition_of(12, FocalSets.full(4)), max_sets=16)
     looks = {label: bars[0] for label, bars in zip(display.labels_, display.bars_, strict=True)}
     assert looks["∅"].get_facecolor() == to_rgba("black")
     for cluster in range(4):
@@ -88,19 +88,19 @@ def test_empty_set_single_clusters_unions_and_the_frame_have_distinct_styles():
 
 def test_few_samples_have_names():
     names = [f"sample {letter}" for letter in "abcdefghij"]
-    display = MassesDisplay.from_partition(partition_of(10, FocalSets.full(2), sample_names=names))
+    display = MassesDisplay.from_result(partition_of(10, FocalSets.full(2), sample_names=names))
     assert ticks(display.ax_.xaxis) == names
     assert {label.get_rotation() for label in display.ax_.get_xticklabels()} == {90}
-    short = MassesDisplay.from_partition(partition_of(10, FocalSets.full(2), sample_names=list("abcdefghij")))
+    short = MassesDisplay.from_result(partition_of(10, FocalSets.full(2), sample_names=list("abcdefghij")))
     assert {label.get_rotation() for label in short.ax_.get_xticklabels()} == {0}
-    unnamed = MassesDisplay.from_partition(partition_of(30, FocalSets.full(2)))
+    unnamed = MassesDisplay.from_result(partition_of(30, FocalSets.full(2)))
     unnamed.figure_.canvas.draw()
     assert all(float(tick).is_integer() for tick in unnamed.ax_.get_xticks())
 
 
 def test_sets_without_mass_are_omitted_and_those_with_little_mass_combined():
     partition = partition_of(20, FocalSets.full(4))
-    display = MassesDisplay.from_partition(partition, max_sets=5)
+    display = MassesDisplay.from_result(partition, max_sets=5)
     totals = partition.masses.sum(axis=0)
     heaviest = np.sort(np.argsort(-totals)[:4])
     np.testing.assert_array_equal(display.shown_, heaviest)
@@ -109,11 +109,12 @@ def test_sets_without_mass_are_omitted_and_those_with_little_mass_combined():
     np.testing.assert_allclose(heights(display).sum(axis=1), 1)
     assert legend_texts(display)[0] == "12 other sets"
     hard = CredalPartition.from_hard([0, 1, 1, 2]).rename(cluster_names=["a", "b", "c"])
-    assert MassesDisplay.from_partition(hard).labels_ == ["{a}", "{b}", "{c}"]
+    assert MassesDisplay.from_result(hard).labels_ == ["{a}", "{b}", "{c}"]
 
 
+@pytest.mark.slow
 def test_thirty_clusters_have_a_bar_each():
-    display = MassesDisplay.from_partition(partition_of(30, FocalSets.simple(30)))
+    display = MassesDisplay.from_result(partition_of(30, FocalSets.simple(30)))
     display.figure_.canvas.draw()
     assert len(display.bars_) == len(legend_texts(display)) == 32
     assert display.legend_.get_window_extent().y0 >= 0
@@ -125,7 +126,7 @@ def test_thirty_clusters_have_a_bar_each():
 @pytest.mark.parametrize("focal_sets", [FocalSets.full(3), FocalSets([[0], [0, 1], [0, 1, 2]], 3)])
 def test_many_samples_are_rows_sorted_by_cluster_and_then_by_mass(focal_sets):
     partition = partition_of(100, focal_sets)
-    display = MassesDisplay.from_partition(partition)
+    display = MassesDisplay.from_result(partition)
     display.figure_.canvas.draw()
     np.testing.assert_allclose(cells(display), partition.masses[display.order_])
     assert sorted(display.order_) == list(range(100))
@@ -144,7 +145,7 @@ def test_many_samples_are_rows_sorted_by_cluster_and_then_by_mass(focal_sets):
 
 def test_columns_are_named_after_sets_with_single_clusters_in_their_color():
     partition = partition_of(100, FocalSets.full(["small", "medium", "large"]))
-    display = MassesDisplay.from_partition(partition)
+    display = MassesDisplay.from_result(partition)
     assert ticks(display.ax_.xaxis) == list(partition.focal_sets.labels)
     colors = [label.get_color() for label in display.ax_.get_xticklabels()]
     assert colors[1:4] == [palette.cluster_shade(cluster) for cluster in range(3)]
@@ -155,13 +156,13 @@ def test_columns_are_named_after_sets_with_single_clusters_in_their_color():
     assert upright == [1, 4]
     assert display.ax_.get_xlabel() == "focal set"
     assert display.colorbar_.ax.get_ylabel() == "mass"
-    assert MassesDisplay.from_partition(partition, legend=False).colorbar_ is None
+    assert MassesDisplay.from_result(partition, legend=False).colorbar_ is None
 
 
 def test_bands_at_the_left_have_the_colors_and_names_of_the_clusters():
     clusters = np.repeat([0, 2, 3], [300, 3, 100])
     partition = CredalPartition.from_rough(np.eye(4)[clusters], cluster_names=["a", "b", "c", "d"])
-    display = MassesDisplay.from_partition(partition)
+    display = MassesDisplay.from_result(partition)
     spans = [(band.get_y(), band.get_height()) for band in display.cluster_bands_]
     assert spans == [(0, 300), (300, 3), (303, 100)]
     for cluster, band in zip([0, 2, 3], display.cluster_bands_, strict=True):
@@ -177,7 +178,7 @@ def test_rows_of_very_many_samples_are_means_as_the_title_mentions():
     partition = partition_of(4000, FocalSets.full(3))
     _, ax = plt.subplots()
     ax.set_title("Mine")
-    display = MassesDisplay.from_partition(partition, max_rows=100, ax=ax)
+    display = MassesDisplay.from_result(partition, max_rows=100, ax=ax)
     display.figure_.canvas.draw()
     assert ax.get_title() == "Mine\n4,000 samples; each row is the mean of up to 40"
     values = cells(display)
@@ -191,7 +192,7 @@ def test_rows_of_very_many_samples_are_means_as_the_title_mentions():
 
 def test_no_more_than_forty_columns_are_drawn():
     partition = partition_of(100, FocalSets.pairs(30))
-    display = MassesDisplay.from_partition(partition)
+    display = MassesDisplay.from_result(partition)
     display.figure_.canvas.draw()
     assert len(display.labels_) == cells(display).shape[1] == 40
     assert display.labels_[-1] == f"{len(partition.focal_sets) - 39} other sets"
@@ -214,10 +215,11 @@ def test_rows_contain_consecutive_samples_of_one_cluster_and_respect_the_maximum
 # Both
 
 
+@pytest.mark.slow
 def test_the_kind_can_be_chosen_and_the_plot_drawn_again_on_given_axes():
     model = ECM(n_clusters=2, delta=5, random_state=0).fit(load_butterfly().data)
     figure, ax = plt.subplots()
-    display = MassesDisplay.from_estimator(model, kind="heatmap", ax=ax)
+    display = MassesDisplay.from_result(model, kind="heatmap", ax=ax)
     assert display.figure_ is figure
     assert cells(display).shape == (12, 4)
     other = plt.subplots()[1]
@@ -226,7 +228,7 @@ def test_the_kind_can_be_chosen_and_the_plot_drawn_again_on_given_axes():
     assert display.cells_ is None
     assert display.cluster_bands_ == []
     np.testing.assert_allclose(heights(display), model.masses_, atol=1e-15)
-    assert len(MassesDisplay.from_partition(partition_of(150, FocalSets.full(2)), kind="bars").bars_) == 4
+    assert len(MassesDisplay.from_result(partition_of(150, FocalSets.full(2)), kind="bars").bars_) == 4
 
 
 def test_invalid_input_is_explained():
@@ -234,14 +236,14 @@ def test_invalid_input_is_explained():
     with pytest.raises(
         ValueError, match=r"kind='bars' is for at most 200 samples, but there are 201; use 'heatmap'"
     ):
-        MassesDisplay.from_partition(partition, kind="bars")
+        MassesDisplay.from_result(partition, kind="bars")
     with pytest.raises(ValueError, match=r"kind must be one of \['auto', 'bars', 'heatmap'\], got 'lines'"):
-        MassesDisplay.from_partition(partition, kind="lines")
+        MassesDisplay.from_result(partition, kind="lines")
     for name in ("max_sets", "max_rows"):
         with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1, got 0"):
-            MassesDisplay.from_partition(partition, **{name: 0})
+            MassesDisplay.from_result(partition, **{name: 0})
     with pytest.raises(ValueError, match=r"estimator must be fitted and have a credal_partition_, got ECM\(\)"):
-        MassesDisplay.from_estimator(ECM())
+        MassesDisplay.from_result(ECM())
 
 
 @pytest.mark.slow
@@ -249,7 +251,7 @@ def test_a_million_samples_are_drawn_without_a_copy_of_their_masses():
     focal_sets = FocalSets.pairs(8)
     masses = random_masses(1_000_000, len(focal_sets), np.float32)
     partition = CredalPartition(masses, focal_sets, validate=False)
-    display = MassesDisplay.from_partition(partition)
+    display = MassesDisplay.from_result(partition)
     display.figure_.canvas.draw()
     assert len(cells(display)) <= 508
-    assert peak_bytes(lambda: MassesDisplay.from_partition(partition)) < masses.nbytes
+    assert peak_bytes(lambda: MassesDisplay.from_result(partition)) < masses.nbytes

@@ -9,16 +9,15 @@ from evlearn.belief import FocalSets
 from evlearn.cluster import ECM
 from evlearn.constraints import PairwiseConstraints
 from evlearn.plotting import (
+    ComparisonDisplay,
     ConstraintsDisplay,
     CredalPartitionDisplay,
-    DominanceDisplay,
     DoubtDisplay,
     MassContourDisplay,
     MassesDisplay,
-    PartitionMapDisplay,
     RelationalDisplay,
 )
-from evlearn.plotting.names import shorten, shorten_for_axis
+from evlearn.plotting.axes import shorten, shorten_for_axis
 
 HOSTILE = ["$x^$", "$y$ and $z_$", "a,b", "a\nb", "_under", "", r"\\$", "x" * 200]
 N = len(HOSTILE)
@@ -35,28 +34,30 @@ def draw(display):
 
 
 @pytest.mark.parametrize("frame", FRAMES, ids=range(N - 1))
+@pytest.mark.slow
 def test_columns_of_any_names_are_drawn(frame):
-    draw(CredalPartitionDisplay.from_partition(PARTITION, frame))
+    draw(CredalPartitionDisplay.from_result(PARTITION, frame))
     draw(ConstraintsDisplay.from_constraints(PairwiseConstraints(must_link=[(0, 1)]), frame))
     draw(MassContourDisplay.from_estimator(ECM(2, random_state=0).fit(frame), frame, grid_resolution=5))
 
 
 @pytest.mark.parametrize("kind", ["bars", "heatmap"])
+@pytest.mark.slow
 def test_samples_and_clusters_of_any_names_are_drawn(kind):
-    draw(MassesDisplay.from_partition(PARTITION, kind=kind))
-    draw(DoubtDisplay.from_partition(PARTITION))
-    draw(RelationalDisplay.from_partition(PARTITION))
+    draw(MassesDisplay.from_result(PARTITION, kind=kind))
+    draw(DoubtDisplay.from_result(PARTITION))
+    draw(RelationalDisplay.from_result(PARTITION))
 
 
 def test_partitions_of_any_names_are_drawn():
     partitions = {name: CredalPartition.from_hard(np.arange(N) % (k + 2)) for k, name in enumerate(HOSTILE)}
-    draw(DominanceDisplay.from_partitions(partitions, np.arange(N) % 2))
-    draw(PartitionMapDisplay.from_partitions(partitions))
+    draw(ComparisonDisplay.from_partitions(partitions, np.arange(N) % 2))
+    draw(ComparisonDisplay.from_partitions(partitions))
 
 
 def test_a_formula_is_drawn_as_it_is_written():
     frame = pd.DataFrame(VALUES, columns=["US$ and C$", "y"])
-    display = draw(CredalPartitionDisplay.from_partition(PARTITION, frame))
+    display = draw(CredalPartitionDisplay.from_result(PARTITION, frame))
     label = display.ax_.xaxis.label
     assert label._preprocess_math(label.get_text()) == ("US$ and C$", False)
 
@@ -74,6 +75,6 @@ def test_names_are_short_on_one_line_and_visible():
 def test_columns_of_several_levels_are_chosen_by_their_tuples():
     columns = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])
     frame = pd.DataFrame(np.column_stack([VALUES, VALUES[:, 0]]), columns=columns)
-    display = CredalPartitionDisplay.from_partition(PARTITION, frame, features=[("b", 1), ("a", 2)])
+    display = CredalPartitionDisplay.from_result(PARTITION, frame, features=[("b", 1), ("a", 2)])
     assert display.ax_.get_xlabel() == "('b', 1)"
     np.testing.assert_array_equal(display.points, frame.to_numpy()[:, [2, 1]])

@@ -42,7 +42,7 @@ def butterfly():
 
 def test_the_butterfly_has_sample_6_torn_and_sample_12_outside(butterfly):
     X, model = butterfly
-    display = CredalPartitionDisplay.from_estimator(model, X, rule="max_mass")
+    display = CredalPartitionDisplay.from_result(model, X, rule="max_mass")
     assert points_of(display.torn_points_) == {tuple(X[5])}
     assert points_of([display.outlier_points_]) == {tuple(X[11])}
     wings = {frozenset(map(tuple, X[:5].tolist())), frozenset(map(tuple, X[6:11].tolist()))}
@@ -51,7 +51,7 @@ def test_the_butterfly_has_sample_6_torn_and_sample_12_outside(butterfly):
 
 def test_the_butterfly_has_solid_hulls_of_wings_and_dashed_ones_with_sample_6(butterfly):
     X, model = butterfly
-    display = CredalPartitionDisplay.from_estimator(model, X, rule="max_mass")
+    display = CredalPartitionDisplay.from_result(model, X, rule="max_mass")
     left = model.labels_[0]
     tips = {left: X[[0, 1, 3]], 1 - left: X[[7, 9, 10]]}
     inner = {left: X[4], 1 - left: X[6]}
@@ -65,7 +65,7 @@ def test_the_butterfly_has_solid_hulls_of_wings_and_dashed_ones_with_sample_6(bu
 
 def test_the_legend_of_the_butterfly_is_complete(butterfly):
     X, model = butterfly
-    texts = legend_texts(CredalPartitionDisplay.from_estimator(model, X, rule="max_mass"))
+    texts = legend_texts(CredalPartitionDisplay.from_result(model, X, rule="max_mass"))
     marks = ["torn between 2: 1 (8.3 %)", "outlier: 1 (8.3 %)", "sure samples", "possible samples"]
     assert texts == ["0", "1", *marks]
 
@@ -76,7 +76,7 @@ def test_the_bars_of_the_butterfly_are_the_published_masses(butterfly, reference
     published = table[:, 1:]  # the paper numbers the right wing first
     if model.labels_[0] == 0:
         published = published[:, [0, 2, 1, 3]]
-    display = MassesDisplay.from_estimator(model)
+    display = MassesDisplay.from_result(model)
     assert display.labels_ == ["∅", "{0}", "{1}", "Ω"]
     heights = np.array([[bar.get_height() for bar in bars] for bars in display.bars_]).T
     np.testing.assert_allclose(heights, published, rtol=0, atol=0.01)
@@ -85,7 +85,7 @@ def test_the_bars_of_the_butterfly_are_the_published_masses(butterfly, reference
 
 def test_the_pairs_of_the_butterfly_without_its_outlier_are_those_of_the_bootclus_paper():
     model = ECM(2, alpha=1, beta=2, delta=100, random_state=0).fit(load_butterfly().data[:11])
-    display = RelationalDisplay.from_estimator(model, parts=("belief", "plausibility"))
+    display = RelationalDisplay.from_result(model, parts=("belief", "plausibility"))
     place = {number: index for index, number in enumerate(display.order.tolist())}
     belief, plausibility = (display.matrices[part][place[3], place[4]] for part in ("belief", "plausibility"))
     assert belief == pytest.approx(0.485, abs=0.005)
@@ -106,7 +106,7 @@ def fourclass(shared):
 
 def test_fourclass_has_four_hulls_of_each_kind_and_outliers(fourclass):
     X, _, model = fourclass
-    display = CredalPartitionDisplay.from_estimator(model, X, rule="max_mass")
+    display = CredalPartitionDisplay.from_result(model, X, rule="max_mass")
     assert len(display.lower_lines_) == len(display.upper_lines_) == 4
     assert all(line is not None and len(corners(line)) >= 3 for line in display.lower_lines_)
     for lower, upper in zip(display.lower_lines_, display.upper_lines_, strict=True):
@@ -145,7 +145,7 @@ def test_fourclass_has_four_peaks_one_in_each_class(fourclass):
 def test_our_sample_of_four_classes_has_the_same_properties():
     X, _ = make_fourclass(400, random_state=0)
     model = figures.fit_fourclass(X)
-    display = CredalPartitionDisplay.from_estimator(model, X, rule="max_mass")
+    display = CredalPartitionDisplay.from_result(model, X, rule="max_mass")
     assert all(len(corners(line)) >= 3 for line in [*display.lower_lines_, *display.upper_lines_])
     assert len(offsets(display.outlier_points_)) > 3
     assert n_of(display.torn_points_) > 30
@@ -170,7 +170,7 @@ def test_protein_has_the_published_agreement(protein):
 def test_protein_has_four_clusters_apart_and_nobody_torn(protein):
     D, y, model = protein
     partition = figures.name_clusters(model.credal_partition_, y)
-    display = CredalPartitionDisplay.from_partition(partition, figures.classical_scaling(D), rule="max_mass")
+    display = CredalPartitionDisplay.from_result(partition, figures.classical_scaling(D), rule="max_mass")
     names = [text.partition(":")[0] for text in legend_texts(display)]
     assert names == ["G", "HA", "HB", "M", "outlier", "sure samples", "possible samples"]
     assert n_of(display.torn_points_) == 0
@@ -195,6 +195,7 @@ def test_classical_scaling_returns_points_of_a_plane_up_to_a_motion():
 
 
 @pytest.mark.usefixtures("shared")
+@pytest.mark.slow
 def test_the_command_draws_every_figure_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["figures", str(tmp_path)])
     figures.main()

@@ -17,7 +17,7 @@ from evlearn import CredalPartition
 from evlearn.belief import FocalSets
 from evlearn.datasets import load_butterfly, make_fourclass
 from evlearn.plotting import CredalPartitionDisplay, palette
-from evlearn.plotting.hulls import cluster_hulls, convex_hull
+from evlearn.plotting.plane import cluster_hulls, convex_hull
 from evlearn.plotting.sampling import allocate, draw_subset
 
 
@@ -59,7 +59,7 @@ def draw(display):
 
 def test_the_butterfly_has_two_wings_one_torn_object_and_one_outlier(butterfly):
     partition, X = butterfly
-    display = draw(CredalPartitionDisplay.from_partition(partition, X, rule="max_mass"))
+    display = draw(CredalPartitionDisplay.from_result(partition, X, rule="max_mass"))
     # The paper numbers the right wing first.
     assert [rows(offsets(artist)) for artist in display.sure_points_] == [rows(X[6:11]), rows(X[:5])]
     assert rows(np.vstack([offsets(artist) for artist in display.torn_points_])) == {(0, 0)}
@@ -72,7 +72,7 @@ def test_the_butterfly_has_two_wings_one_torn_object_and_one_outlier(butterfly):
 def test_objects_have_the_color_and_marker_of_their_most_plausible_cluster():
     X, _ = make_fourclass(300, random_state=0)
     partition = vague_partition(X, 4)
-    display = draw(CredalPartitionDisplay.from_partition(partition, X))
+    display = draw(CredalPartitionDisplay.from_result(partition, X))
     labels, outliers = partition.to_hard(), partition.outliers()
     sure = partition.verdict().sure
     assert sure.any()
@@ -92,7 +92,7 @@ def test_objects_have_the_color_and_marker_of_their_most_plausible_cluster():
 def test_hulls_have_members_of_the_approximations_as_corners_and_hold_all_others(rule):
     X, _ = make_fourclass(300, random_state=1)
     partition = vague_partition(X, 3)
-    display = CredalPartitionDisplay.from_partition(partition, X, rule=rule)
+    display = CredalPartitionDisplay.from_result(partition, X, rule=rule)
     for members, hulls, lines in (
         (partition.to_rough(rule, kind="lower"), display.lower_hulls, display.lower_lines_),
         (partition.to_rough(rule), display.upper_hulls, display.upper_lines_),
@@ -112,7 +112,7 @@ def test_the_picture_shows_the_verdict_at_the_level_that_is_asked_for(level):
     X, _ = make_fourclass(300, random_state=1)
     partition = vague_partition(X, 3)
     verdict = partition.verdict(level)
-    display = CredalPartitionDisplay.from_partition(partition, X, level=level)
+    display = CredalPartitionDisplay.from_result(partition, X, level=level)
     np.testing.assert_array_equal(display.torn, verdict.torn)
     np.testing.assert_array_equal(display.outliers, verdict.outlier)
     lower, upper = cluster_hulls(X, verdict.candidates)
@@ -123,13 +123,13 @@ def test_the_picture_shows_the_verdict_at_the_level_that_is_asked_for(level):
 
 
 def test_interval_dominance_shows_no_outlier(butterfly):
-    display = CredalPartitionDisplay.from_partition(*butterfly, rule="interval_dominance")
+    display = CredalPartitionDisplay.from_result(*butterfly, rule="interval_dominance")
     assert len(offsets(display.outlier_points_)) == 0
     assert not any("outlier" in text.get_text() for text in display.legend_.get_texts())
 
 
 def test_hulls_and_legend_can_be_left_out(butterfly):
-    display = draw(CredalPartitionDisplay.from_partition(*butterfly, hulls=False, legend=False))
+    display = draw(CredalPartitionDisplay.from_result(*butterfly, hulls=False, legend=False))
     assert len(display.ax_.lines) == 0
     assert display.legend_ is None
     assert display.names_ == []
@@ -138,7 +138,7 @@ def test_hulls_and_legend_can_be_left_out(butterfly):
 def test_the_plot_can_be_drawn_again_on_given_axes(butterfly):
     partition, X = butterfly
     figure, axes = plt.subplots(1, 2)
-    display = CredalPartitionDisplay.from_partition(partition, X, ax=axes[0])
+    display = CredalPartitionDisplay.from_result(partition, X, ax=axes[0])
     assert display.ax_ is axes[0]
     assert display.plot(ax=axes[1]) is display
     assert display.ax_ is axes[1]
@@ -150,7 +150,7 @@ def test_the_legend_names_clusters_and_marks_and_stays_inside_axes_that_have_nei
     partition, X = butterfly
     renamed = partition.rename(cluster_names=["_right wing", "a name that is much too long to be read"])
     _, ax = plt.subplots()
-    display = draw(CredalPartitionDisplay.from_partition(renamed, X, rule="max_mass", ax=ax))
+    display = draw(CredalPartitionDisplay.from_result(renamed, X, rule="max_mass", ax=ax))
     assert [text.get_text().strip() for text in display.legend_.get_texts()] == [
         "_right wing",
         "a name that is much too…",
@@ -162,7 +162,7 @@ def test_the_legend_names_clusters_and_marks_and_stays_inside_axes_that_have_nei
     legend_box, axes_box = display.legend_.get_window_extent(), ax.get_window_extent()
     assert axes_box.x0 <= legend_box.x0
     assert legend_box.x1 <= axes_box.x1
-    display_alone = draw(CredalPartitionDisplay.from_partition(renamed, X))
+    display_alone = draw(CredalPartitionDisplay.from_result(renamed, X))
     assert display_alone.legend_.get_window_extent().x0 >= display_alone.ax_.get_window_extent().x1
     assert display_alone.legend_.get_window_extent().x1 <= display_alone.figure_.bbox.x1
 
@@ -175,7 +175,7 @@ def test_column_names_of_a_data_frame_become_axis_labels(butterfly):
     for library in (pd, pl):
         frame = library.DataFrame({"length": X[:, 0], "kind": ["text"] * 12, "width": X[:, 1]})
         for features in (["length", "width"], (0, 2)):
-            display = CredalPartitionDisplay.from_partition(partition, frame, features=features)
+            display = CredalPartitionDisplay.from_result(partition, frame, features=features)
             assert display.ax_.get_xlabel() == "length"
             assert display.ax_.get_ylabel() == "width"
             np.testing.assert_array_equal(display.points, X)
@@ -183,24 +183,24 @@ def test_column_names_of_a_data_frame_become_axis_labels(butterfly):
 
 def test_arrays_and_lists_have_numbered_axes(butterfly):
     partition, X = butterfly
-    display = CredalPartitionDisplay.from_partition(partition, X.tolist(), features=(1, 0))
+    display = CredalPartitionDisplay.from_result(partition, X.tolist(), features=(1, 0))
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("feature 1", "feature 0")
     np.testing.assert_array_equal(display.points, X[:, ::-1])
 
 
 def test_more_than_two_features_are_shown_by_principal_components():
     X = load_iris().data
-    display = CredalPartitionDisplay.from_partition(vague_partition(X, 3), X)
+    display = CredalPartitionDisplay.from_result(vague_partition(X, 3), X)
     np.testing.assert_allclose(display.points, PCA(2).fit_transform(X), atol=1e-12)
     assert display.ax_.get_xlabel() == "principal component 1 (92% of the variance)"
     assert display.ax_.get_ylabel() == "principal component 2 (5% of the variance)"
-    chosen = CredalPartitionDisplay.from_partition(vague_partition(X, 3), X, features=(2, 3))
+    chosen = CredalPartitionDisplay.from_result(vague_partition(X, 3), X, features=(2, 3))
     np.testing.assert_array_equal(chosen.points, X[:, 2:])
 
 
 def test_equal_samples_can_be_drawn():
     partition = CredalPartition.from_hard([0, 1, 1, 0])
-    display = draw(CredalPartitionDisplay.from_partition(partition, np.ones((4, 3))))
+    display = draw(CredalPartitionDisplay.from_result(partition, np.ones((4, 3))))
     assert display.lower_lines_ == [None, None]
     assert display.ax_.get_xlabel() == "principal component 1"
 
@@ -226,12 +226,12 @@ def test_equal_samples_can_be_drawn():
 def test_invalid_arguments_are_explained(butterfly, change, message):
     partition, X = butterfly
     with pytest.raises(ValueError, match=message):
-        CredalPartitionDisplay.from_partition(partition, **change(X))
+        CredalPartitionDisplay.from_result(partition, **change(X))
 
 
 def test_principal_components_need_two_samples():
     with pytest.raises(ValueError, match=r"X has 1 row, .*choose 2 columns"):
-        CredalPartitionDisplay.from_partition(CredalPartition.from_hard([0]), [[1, 2, 3]])
+        CredalPartitionDisplay.from_result(CredalPartition.from_hard([0]), [[1, 2, 3]])
 
 
 # Estimators
@@ -255,26 +255,26 @@ class NearestCenter:
 def test_an_estimator_shows_its_fitted_partition_or_predictions():
     X, _ = make_fourclass(100, random_state=0)
     estimator = NearestCenter(np.array([[0, 0], [4, 4]])).fit(X)
-    fitted_display = CredalPartitionDisplay.from_estimator(estimator, pd.DataFrame(X, columns=["a", "b"]))
+    fitted_display = CredalPartitionDisplay.from_result(estimator, pd.DataFrame(X, columns=["a", "b"]))
     np.testing.assert_array_equal(fitted_display.clusters, estimator.credal_partition_.to_hard())
     assert fitted_display.ax_.get_ylabel() == "b"
     new, _ = make_fourclass(70, random_state=1)
-    predicted = CredalPartitionDisplay.from_estimator(estimator, new.tolist(), features=(1, 0), max_points=50)
+    predicted = CredalPartitionDisplay.from_result(estimator, new.tolist(), features=(1, 0), max_points=50)
     np.testing.assert_array_equal(predicted.clusters, estimator.predict_mass(new).to_hard())
     assert len(predicted.drawn_) == 50
 
 
 def test_estimators_without_masses_are_refused():
     X, _ = make_fourclass(20, random_state=0)
-    with pytest.raises(ValueError, match=r"estimator must have predict_mass.*got KMeans.*use from_partition"):
-        CredalPartitionDisplay.from_estimator(KMeans(2, n_init=1).fit(X), X)
+    with pytest.raises(ValueError, match=r"estimator must have predict_mass.*got KMeans.*pass the partition"):
+        CredalPartitionDisplay.from_result(KMeans(2, n_init=1).fit(X), X)
     fitted_only = NearestCenter(np.array([[0, 0], [4, 4]])).fit(X)
 
     class WithoutPrediction:
         credal_partition_ = fitted_only.credal_partition_
 
-    with pytest.raises(ValueError, match=r"estimator must have predict_mass.*use from_partition"):
-        CredalPartitionDisplay.from_estimator(WithoutPrediction(), X)
+    with pytest.raises(ValueError, match=r"estimator must have predict_mass.*pass the partition"):
+        CredalPartitionDisplay.from_result(WithoutPrediction(), X)
 
 
 # Degenerate hulls
@@ -313,7 +313,7 @@ def test_features_on_very_different_scales_still_have_an_area(scale):
 
 def test_collinear_clusters_have_a_segment_and_clusters_of_one_sample_no_hull():
     X = np.array([[0, 0], [2, 2], [1, 1], [5, 0], [5, 0], [9, 9], [8, 0], [8, 3]], dtype=float)
-    display = draw(CredalPartitionDisplay.from_partition(CredalPartition.from_hard([0, 0, 0, 1, 1, 2, 3, 3]), X))
+    display = draw(CredalPartitionDisplay.from_result(CredalPartition.from_hard([0, 0, 0, 1, 1, 2, 3, 3]), X))
     line = display.lower_lines_[0].get_xydata()
     assert rows(line) == {(0, 0), (2, 2)}
     assert len(line) == 2
@@ -326,7 +326,7 @@ def test_a_cluster_without_samples_and_a_partition_of_outliers_can_be_drawn():
     masses = np.zeros((3, 4))
     masses[:, 0] = 1
     X = np.eye(3)[:, :2]
-    display = draw(CredalPartitionDisplay.from_partition(CredalPartition(masses, FocalSets.full(2)), X))
+    display = draw(CredalPartitionDisplay.from_result(CredalPartition(masses, FocalSets.full(2)), X))
     assert rows(offsets(display.outlier_points_)) == rows(X)
     assert [text.get_text() for text in display.legend_.get_texts()] == ["0", "1", "outlier: 3 (100 %)"]
 
@@ -337,7 +337,7 @@ def test_a_cluster_without_samples_and_a_partition_of_outliers_can_be_drawn():
 def test_thirty_clusters_are_named_in_the_plot_and_not_in_the_legend():
     X = np.random.default_rng(0).random((900, 2)) + 3 * np.array([divmod(k, 6) for k in range(30)]).repeat(30, 0)
     labels = np.arange(30).repeat(30)
-    display = draw(CredalPartitionDisplay.from_partition(CredalPartition.from_hard(labels), X))
+    display = draw(CredalPartitionDisplay.from_result(CredalPartition.from_hard(labels), X))
     assert [text.get_text() for text in display.names_] == [str(k) for k in range(30)]
     for k, text in enumerate(display.names_):
         np.testing.assert_allclose(text.get_position(), np.median(X[labels == k], axis=0))
@@ -346,12 +346,13 @@ def test_thirty_clusters_are_named_in_the_plot_and_not_in_the_legend():
     assert len({(palette.cluster_color(k), palette.cluster_marker(k)) for k in range(210)}) == 210
 
 
+@pytest.mark.slow
 def test_the_legend_has_at_most_twelve_entries():
     for n_clusters in (8, 9, 100):
         masses = np.vstack([random_masses(50, n_clusters + 2), np.eye(n_clusters + 2)])
         partition = CredalPartition(masses, FocalSets.simple(n_clusters))
         X = np.random.default_rng(0).random((len(masses), 2))
-        display = draw(CredalPartitionDisplay.from_partition(partition, X))
+        display = draw(CredalPartitionDisplay.from_result(partition, X))
         assert len(display.legend_.get_texts()) <= 12
         assert len(display.names_) == (n_clusters if n_clusters == 9 else 0)
 
@@ -371,8 +372,8 @@ def test_thirty_colors_are_far_from_each_other_from_white_and_from_black():
 def test_a_subset_of_many_samples_is_drawn_and_mentioned_in_the_title():
     X, _ = make_fourclass(4000, random_state=0)
     partition = vague_partition(X, 4)
-    whole = CredalPartitionDisplay.from_partition(partition, X)
-    display = draw(CredalPartitionDisplay.from_partition(partition, X, max_points=1000))
+    whole = CredalPartitionDisplay.from_result(partition, X)
+    display = draw(CredalPartitionDisplay.from_result(partition, X, max_points=1000))
     assert len(display.drawn_) == 1000
     assert display.ax_.get_title() == "1,000 of 4,000 samples; gray: density of all samples"
     assert (
@@ -384,7 +385,7 @@ def test_a_subset_of_many_samples_is_drawn_and_mentioned_in_the_title():
         offsets(artist) for artist in (*display.sure_points_, *display.torn_points_, display.outlier_points_)
     ]
     assert rows(np.vstack(points)) == rows(X[display.drawn_])
-    repeated = CredalPartitionDisplay.from_partition(partition, X, max_points=1000)
+    repeated = CredalPartitionDisplay.from_result(partition, X, max_points=1000)
     np.testing.assert_array_equal(repeated.drawn_, display.drawn_)
     other = repeated.plot(max_points=1000, random_state=1)
     assert not np.array_equal(other.drawn_, display.drawn_)
@@ -394,7 +395,7 @@ def test_the_note_on_the_subset_follows_an_existing_title():
     X, _ = make_fourclass(100, random_state=0)
     _, ax = plt.subplots()
     ax.set_title("Mine")
-    CredalPartitionDisplay.from_partition(CredalPartition.from_hard(np.arange(100) % 2), X, ax=ax, max_points=40)
+    CredalPartitionDisplay.from_result(CredalPartition.from_hard(np.arange(100) % 2), X, ax=ax, max_points=40)
     assert ax.get_title() == "Mine\n40 of 100 samples; gray: density of all samples"
 
 
@@ -404,21 +405,19 @@ def test_rare_outliers_remain_rare_and_the_legend_counts_all():
     candidates[:, 0] = True
     candidates[:3000, 1] = True
     candidates[3000:3600] = False
-    display = draw(
-        CredalPartitionDisplay.from_partition(CredalPartition.from_rough(candidates), X, max_points=5000)
-    )
+    display = draw(CredalPartitionDisplay.from_result(CredalPartition.from_rough(candidates), X, max_points=5000))
     assert len(offsets(display.outlier_points_)) == 30  # the same share as in all samples
     assert sum(len(offsets(artist)) for artist in display.torn_points_) == 150
     texts = [text.get_text() for text in display.legend_.get_texts()]
     assert texts[2:4] == ["torn between 2: 3,000 (3 %)", "outlier: 600 (0.6 %)"]
     assert np.expm1(display.density_.get_array()).sum() == pytest.approx(100_000)  # of all samples
-    assert CredalPartitionDisplay.from_partition(CredalPartition.from_hard([0, 1]), X[:2]).density_ is None
+    assert CredalPartitionDisplay.from_result(CredalPartition.from_hard([0, 1]), X[:2]).density_ is None
 
 
 def test_the_core_of_a_torn_sample_has_the_color_of_the_other_cluster():
     candidates = [[1, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1], [0, 1, 1]]
     partition = CredalPartition.from_rough(candidates)
-    display = draw(CredalPartitionDisplay.from_partition(partition, np.arange(10.0).reshape(5, 2)))
+    display = draw(CredalPartitionDisplay.from_result(partition, np.arange(10.0).reshape(5, 2)))
     first, other = display.torn_points_[:2]
     colors = [to_rgba(color) for color in (palette.cluster_color(1), palette.cluster_color(2), "white")]
     np.testing.assert_array_equal(first.get_facecolor(), colors)
@@ -430,11 +429,11 @@ def test_the_core_of_a_torn_sample_has_the_color_of_the_other_cluster():
 def test_more_than_six_clusters_have_no_hulls_unless_requested():
     X = np.random.default_rng(0).random((70, 2))
     six, seven = (CredalPartition.from_hard(np.arange(70) % number) for number in (6, 7))
-    assert len(CredalPartitionDisplay.from_partition(six, X).lower_lines_) == 6
-    assert CredalPartitionDisplay.from_partition(seven, X).lower_lines_ == []
-    assert len(CredalPartitionDisplay.from_partition(seven, X, hulls=True).lower_lines_) == 7
+    assert len(CredalPartitionDisplay.from_result(six, X).lower_lines_) == 6
+    assert CredalPartitionDisplay.from_result(seven, X).lower_lines_ == []
+    assert len(CredalPartitionDisplay.from_result(seven, X, hulls=True).lower_lines_) == 7
     with pytest.raises(ValueError, match="hulls must be True, False or 'auto', got 'some'"):
-        CredalPartitionDisplay.from_partition(six, X, hulls="some")
+        CredalPartitionDisplay.from_result(six, X, hulls="some")
 
 
 @given(st.integers(1, 500), st.lists(st.integers(0, 1000), min_size=3, max_size=3))
@@ -467,7 +466,7 @@ def test_a_subset_of_a_million_samples_is_drawn(n_clusters):
     masses[: len(X) // 2, -1] += n_clusters
     masses /= masses.sum(axis=1, keepdims=True)
     partition = CredalPartition(masses, FocalSets.simple(n_clusters), validate=False)
-    display = draw(CredalPartitionDisplay.from_partition(partition, X))
+    display = draw(CredalPartitionDisplay.from_result(partition, X))
     assert len(display.drawn_) == 20_000
     assert len(display.upper_lines_) == (2 if n_clusters == 2 else 0)
 
@@ -478,7 +477,7 @@ def test_remote_samples_are_drawn_at_the_edge_and_mentioned_on_the_axis(n_featur
     random = np.random.default_rng(0)
     X = random.normal(size=(40, n_features))
     X[7, 1] = value
-    display = CredalPartitionDisplay.from_partition(CredalPartition.from_hard([0, 1] * 20), X)
+    display = CredalPartitionDisplay.from_result(CredalPartition.from_hard([0, 1] * 20), X)
     display.ax_.figure.canvas.draw()
     assert np.ptp(display.ax_.get_xlim()) < 20
     assert np.ptp(display.ax_.get_ylim()) < 20

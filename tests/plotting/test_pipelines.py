@@ -14,8 +14,8 @@ from evlearn.plotting import (
     MassContourDisplay,
     MassesDisplay,
     ObjectiveDisplay,
+    PairsDisplay,
     RelationalDisplay,
-    ShepardDisplay,
 )
 
 X = make_fourclass(80, random_state=0)[0] * [1, 100]
@@ -28,14 +28,16 @@ def pipeline():
 
 @pytest.mark.parametrize("display", [MassesDisplay, DoubtDisplay, RelationalDisplay])
 def test_the_partition_of_a_pipeline_is_drawn(display, pipeline):
-    display.from_estimator(pipeline)
+    assert display.from_result(pipeline).figure_ is not None
+    new = display.from_result(pipeline, X[:30])
+    assert new.figure_ is not None
 
 
 def test_samples_of_a_pipeline_are_drawn_in_the_units_of_the_user(pipeline):
-    display = CredalPartitionDisplay.from_estimator(pipeline, X)
+    display = CredalPartitionDisplay.from_result(pipeline, X)
     np.testing.assert_array_equal(display.points, X)
     np.testing.assert_array_equal(display.clusters, pipeline[-1].labels_)
-    new = CredalPartitionDisplay.from_estimator(pipeline, X[:30])
+    new = CredalPartitionDisplay.from_result(pipeline, X[:30])
     np.testing.assert_array_equal(new.clusters, pipeline.predict(X[:30]))
 
 
@@ -52,7 +54,7 @@ def test_the_objective_of_a_pipeline_is_drawn(pipeline):
     assert display.name == "ECM"
     assert len(display.history) == pipeline[-1].n_iter_ + 1
     relational = make_pipeline(StandardScaler(), EVCLUS(4, random_state=0)).fit(X)
-    assert ShepardDisplay.from_estimator(relational).ax_ is not None
+    assert len(PairsDisplay.from_estimator(relational).axes_) == 1
 
 
 def test_a_pipeline_without_masses_is_refused():

@@ -26,7 +26,7 @@ def matrix_of(display, number):
 
 def test_the_panels_are_plausibility_and_belief_of_the_same_cluster(fourclass):
     model, _ = fourclass
-    display = draw(RelationalDisplay.from_estimator(model))
+    display = draw(RelationalDisplay.from_result(model))
     pairs = model.credal_partition_.relational()
     place = np.ix_(display.order, display.order)
     np.testing.assert_allclose(matrix_of(display, 0), (pairs.same_cluster + pairs.unknown)[place])
@@ -42,7 +42,7 @@ def test_the_panels_are_plausibility_and_belief_of_the_same_cluster(fourclass):
 
 def test_samples_are_sorted_by_cluster_from_sure_to_torn_with_outliers_last(fourclass):
     model, _ = fourclass
-    display = RelationalDisplay.from_estimator(model)
+    display = RelationalDisplay.from_result(model)
     assert sorted(display.order) == list(range(120))
     ordered = model.credal_partition_[display.order]
     outliers = ordered.outliers()
@@ -57,7 +57,7 @@ def test_samples_are_sorted_by_cluster_from_sure_to_torn_with_outliers_last(four
 
 def test_lines_and_names_mark_the_clusters():
     partition = CredalPartition.from_hard([0, 1, 1, 0, 0, 2], cluster_names=["low", "middle", "high"])
-    display = draw(RelationalDisplay.from_partition(partition))
+    display = draw(RelationalDisplay.from_result(partition))
     for panel, borders in zip(display.axes_, display.borders_, strict=True):
         places = {(tuple(line.get_xdata()), tuple(line.get_ydata())) for line in borders}
         assert places == {((0, 1), (2.5, 2.5)), ((2.5, 2.5), (0, 1)), ((0, 1), (4.5, 4.5)), ((4.5, 4.5), (0, 1))}
@@ -69,7 +69,7 @@ def test_lines_and_names_mark_the_clusters():
 
 def test_dissimilarities_are_shown_in_the_same_order(fourclass):
     model, dissimilarities = fourclass
-    display = draw(RelationalDisplay.from_estimator(model, dissimilarities=dissimilarities, parts=["belief"]))
+    display = draw(RelationalDisplay.from_result(model, dissimilarities=dissimilarities, parts=["belief"]))
     assert [panel.get_title() for panel in display.axes_] == ["dissimilarity", "belief of the same cluster"]
     np.testing.assert_array_equal(matrix_of(display, 0), dissimilarities[np.ix_(display.order, display.order)])
     assert [bar.ax.get_ylabel() for bar in display.colorbars_] == ["dissimilarity", "degree"]
@@ -79,7 +79,7 @@ def test_dissimilarities_are_shown_in_the_same_order(fourclass):
 
 def test_a_subset_of_many_samples_is_drawn_with_small_clusters():
     labels = np.repeat([0, 1], [100_000, 10])
-    display = draw(RelationalDisplay.from_partition(CredalPartition.from_hard(labels), max_samples=200))
+    display = draw(RelationalDisplay.from_result(CredalPartition.from_hard(labels), max_samples=200))
     assert display.group_sizes.tolist() == [190, 10]
     assert matrix_of(display, 0).shape == (200, 200)
     assert display.axes_[0].get_xlabel() == "samples by cluster (a subset: 200 of 100,010)"
@@ -89,16 +89,17 @@ def test_a_subset_of_many_samples_is_drawn_with_small_clusters():
 def test_the_plot_can_be_drawn_again_on_given_axes(fourclass):
     model, _ = fourclass
     figure, axes = plt.subplots(1, 2)
-    display = RelationalDisplay.from_estimator(model)
+    display = RelationalDisplay.from_result(model)
     assert display.plot(axes) is display
     assert display.axes_ == list(axes)
     assert display.figure_ is figure
-    display_on_axes = RelationalDisplay.from_estimator(model, parts=["plausibility"], ax=axes[0])
+    display_on_axes = RelationalDisplay.from_result(model, parts=["plausibility"], ax=axes[0])
     assert display_on_axes.axes_ == [axes[0]]
 
 
+@pytest.mark.slow
 def test_many_clusters_have_lines_but_no_names():
-    display = draw(RelationalDisplay.from_partition(CredalPartition.from_hard(np.arange(30))))
+    display = draw(RelationalDisplay.from_result(CredalPartition.from_hard(np.arange(30))))
     assert len(display.borders_[0]) == 2 * 29
     assert len(display.axes_[0].get_xticks()) == 0
 
@@ -118,17 +119,17 @@ def test_many_clusters_have_lines_but_no_names():
 )
 def test_invalid_arguments_are_explained(arguments, message):
     with pytest.raises(ValueError, match=message):
-        RelationalDisplay.from_partition(CredalPartition.from_hard([0, 1, 1]), **arguments)
+        RelationalDisplay.from_result(CredalPartition.from_hard([0, 1, 1]), **arguments)
 
 
 def test_there_is_one_panel_for_each_of_the_axes():
     _, ax = plt.subplots()
     with pytest.raises(ValueError, match="ax has 1 axes but there are 2 panels; pass one for each"):
-        RelationalDisplay.from_partition(CredalPartition.from_hard([0, 1, 1]), ax=ax)
+        RelationalDisplay.from_result(CredalPartition.from_hard([0, 1, 1]), ax=ax)
 
 
 def test_estimators_have_to_be_fitted():
     with pytest.raises(ValueError, match=r"must be fitted and have a credal_partition_.*call fit first"):
-        RelationalDisplay.from_estimator(EVCLUS(n_clusters=2))
+        RelationalDisplay.from_result(EVCLUS(n_clusters=2))
     model = EVCLUS(n_clusters=2, random_state=0).fit(load_butterfly().data)
-    assert RelationalDisplay.from_estimator(model).n_samples == 12
+    assert RelationalDisplay.from_result(model).n_samples == 12

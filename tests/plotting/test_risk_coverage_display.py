@@ -51,16 +51,17 @@ def test_within_ties_the_line_is_the_mean_over_their_orders():
 
 def test_the_sure_samples_of_a_partition_are_marked():
     model = ECM(4, alpha=2, beta=2, delta=20**0.5, n_init=3, random_state=0).fit(X)
-    display = RiskCoverageDisplay.from_estimator(model, X, Y)
+    display = RiskCoverageDisplay.from_result(model, Y, X=X)
     summary = errors_by_verdict(Y, model.credal_partition_)
     assert display.mark_.get_xydata()[0] == pytest.approx([summary.n_sure / 200, summary.sure_error])
     assert [text.get_text().partition(":")[0] for text in display.legend_.get_texts()] == ["ECM", "sure"]
     assert display.aurc < 0.7 * display.curve.risk[-1]
+    assert RiskCoverageDisplay.from_result(model, Y).aurc == display.aurc
 
 
 def test_without_sure_samples_there_is_no_mark():
     partition = CredalPartition.from_rough([[1, 1]] * 4)
-    display = RiskCoverageDisplay.from_partition(partition, [0, 0, 1, 1])
+    display = RiskCoverageDisplay.from_result(partition, [0, 0, 1, 1])
     assert display.mark_ is None
     assert display.aurc == pytest.approx(0.5)
 
@@ -69,8 +70,8 @@ def test_classifiers_of_evlearn_and_scikit_learn_use_their_classes():
     names = np.array(["a", "b", "c", "d"])[Y]
     evidential = make_pipeline(StandardScaler(), EvidentialKNNClassifier(9)).fit(X[::2], names[::2])
     logistic = LogisticRegression().fit(X[::2], names[::2])
-    first = RiskCoverageDisplay.from_estimator(evidential, X[1::2], names[1::2])
-    second = RiskCoverageDisplay.from_estimator(logistic, X[1::2], names[1::2], ax=first.ax_)
+    first = RiskCoverageDisplay.from_result(evidential, names[1::2], X=X[1::2])
+    second = RiskCoverageDisplay.from_result(logistic, names[1::2], X=X[1::2], ax=first.ax_)
     assert second.ax_ is first.ax_
     for display, model in ((first, evidential), (second, logistic)):
         assert display.curve.risk[-1] == pytest.approx((model.predict(X[1::2]) != names[1::2]).mean())
@@ -84,7 +85,7 @@ def test_classifiers_of_evlearn_and_scikit_learn_use_their_classes():
 
 def test_an_estimator_without_masses_and_probabilities_is_refused():
     with pytest.raises(ValueError, match="estimator must have predict_mass or predict_proba"):
-        RiskCoverageDisplay.from_estimator(KMeans(2, n_init=1).fit(X), X, Y)
+        RiskCoverageDisplay.from_result(KMeans(2, n_init=1).fit(X), Y, X=X)
 
 
 def test_the_plot_can_be_drawn_again_on_given_axes():

@@ -69,6 +69,7 @@ ESTIMATORS = {
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.slow
 def test_rows_have_the_same_features_alone_in_chunks_and_in_any_order(name):
     make, n_tables = ESTIMATORS[name]
     random = np.random.default_rng(list(ESTIMATORS).index(name))
@@ -97,6 +98,7 @@ CONTAINERS = {
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.slow
 def test_a_single_row_has_the_same_features_in_every_container(container):
     random = np.random.default_rng(5)
     for _ in range(10):
@@ -112,6 +114,7 @@ def test_a_single_row_has_the_same_features_in_every_container(container):
 TEXTS = ["codes", "numbers only", "dates", "dates and words", "yes and no", "yes, no and words", "words"]
 
 
+@pytest.mark.slow
 def test_text_tables_of_all_libraries_are_fitted_and_transformed_alike():
     random = np.random.default_rng(6)
     for _ in range(20):
@@ -148,6 +151,7 @@ def test_a_file_that_pandas_reads_row_by_row_has_the_same_categories():
     assert np.array_equal(encoder.transform(dates), encoder.transform(expected))
 
 
+@pytest.mark.slow
 def test_pipelines_give_a_row_the_same_masses_alone():
     random = np.random.default_rng(8)
     for _ in range(5):
@@ -315,6 +319,7 @@ def seconds_of_fit(n_categories):
     return best
 
 
+@pytest.mark.slow
 def test_time_grows_in_proportion_to_the_number_of_categories():
     # 8 times as many: 64 times as long if it were quadratic.
     assert seconds_of_fit(16_000) < 30 * seconds_of_fit(2_000)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from evlearn.preprocessing import GowerDistances, TableEncoder
-from evlearn.preprocessing.spellings import is_misspelled
+from evlearn.preprocessing.columns import is_misspelled
 
 SHOPS = ["store"] * 60 + ["web"] * 40 + ["Store", "STORE", "store ", " Web", "my  shop", "My shop", "my shop"]
 

@@ -95,6 +95,7 @@ def test_the_interval_reflects_the_differences_between_families():
     assert result["high"] - result["low"] == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_method_that_fails_is_recorded():
     assert answers.run_in_process(lambda: 1 / 0)["ended"].startswith("ZeroDivisionError")
     assert answers.run_in_process(forever, limit=1)["ended"] == "more than 1 s"
@@ -196,6 +197,7 @@ def test_the_page_includes_all_generated_parts(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["answers", "answers_before"])
+@pytest.mark.slow
 def test_the_summary_on_record_is_that_of_its_entries(name):
     for result in record.load(name)["lists"].values():
         assert answers_summary.summarize(result["entries"]) == result["summary"]

@@ -44,6 +44,7 @@ def test_true_components_are_covered_as_on_record():
         assert abs(result[key] - recorded[key]) < 0.06, key
 
 
+@pytest.mark.slow
 def test_outliers_are_found_as_on_record():
     result = dict(coverage.validity(n_draws=2, n=400, n_jobs=1))
     recorded = record.load(coverage.NAME)["validity"]

@@ -14,6 +14,7 @@ def committed():
 
 @pytest.mark.parametrize("method", ["ECM", "SECM", "SECM, costs of CCM"])
 @pytest.mark.parametrize("name", ["two levels, noise .6", "two levels, blurred, noise .1"])
+@pytest.mark.slow
 def test_phantoms_are_reproduced(committed, name, method):
     recorded = next(entry for entry in committed["design"] if (entry["image"], entry["method"]) == (name, method))
     mask = np.ones(images.PHANTOMS[name][0], dtype=bool)

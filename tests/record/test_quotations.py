@@ -130,6 +130,7 @@ def test_the_included_parts_are_the_generated_parts(pages):
     assert {name for name in generated if name.startswith(("quoted_", "landing_"))} <= included
 
 
+@pytest.mark.slow
 def test_the_front_page_and_the_verdicts_have_the_same_figures(pages):
     package, parts = pages
     landing = importlib.import_module("record_pages.landing")

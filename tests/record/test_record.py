@@ -23,6 +23,7 @@ def test_a_result_contains_its_origin(name):
 @pytest.mark.parametrize(
     "page", ["answers", "classifiers", "coverage", "peers", "reproduction", "robustness", "scale", "unclean"]
 )
+@pytest.mark.slow_cells("unclean")
 def test_a_page_starts_with_a_short_verdict_with_numbers(page, monkeypatch):
     monkeypatch.syspath_prepend(reference.ROOT / "docs")
     pages = importlib.import_module("record_pages")

@@ -191,6 +191,7 @@ def test_ensembles_of_a_hundred_thousand_and_a_million_samples_satisfy_the_targe
         assert entry["error_of_torn"] > 20 * entry["error_of_sure"]
 
 
+@pytest.mark.slow
 def test_a_small_ensemble_is_reproduced_as_recorded():
     committed, result = record.load("scale_ensemble")["sizes"][0], ensemble.size(10_000, 0.5)
     assert result["ari"] == pytest.approx(committed["ari"], abs=0.01)
@@ -255,6 +256,7 @@ def test_the_recorded_service_was_correct_without_memory_growth():
         assert set(run["blas_threads"][0]) == {2}
 
 
+@pytest.mark.slow
 def test_a_second_watch_excludes_earlier_work():
     cpu_seconds()
     with Watch() as watch:

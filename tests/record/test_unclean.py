@@ -150,6 +150,7 @@ def assert_as_good(entries, recorded, tolerance=0.02):
 
 @pytest.mark.parametrize("method", ["CCM", "ECM", "EVCLUS"])
 @pytest.mark.parametrize(("kind", "d", "distance"), [("spread out", 2, 100), ("few points", 5, 30)])
+@pytest.mark.slow_cells("spread out-2-100-EVCLUS")
 def test_gross_errors_are_as_good_as_recorded(method, kind, d, distance):
     cell = {"kind": kind, "d": d, "share": 0.03, "distance": distance}
     entries = study.errors_in([method], SEED, study.REPETITIONS["errors"], (), *cell.values())
@@ -157,6 +158,7 @@ def test_gross_errors_are_as_good_as_recorded(method, kind, d, distance):
 
 
 @pytest.mark.parametrize("family", generators.FAMILIES)
+@pytest.mark.slow
 def test_planted_outliers_are_as_good_as_recorded(family):
     entries = study.outliers_in(SEED, ["CCM"], family, 5)
     assert_as_good(entries, entry_of("outliers", family=family, d=5, method="CCM"))

@@ -23,8 +23,7 @@ from evlearn.cluster import CCM, ECM
 from evlearn.explain import explain_clusters
 from evlearn.preprocessing import TableEncoder
 from evlearn.reporting import pictures
-from evlearn.reporting.review_table import review_table
-from evlearn.reporting.samples import Samples
+from evlearn.reporting.samples import Samples, review_table
 from reporting.test_report import HOSTILE, Reader
 
 FRAME, KINDS = make_customers(800, n_between=40, n_odd=12, random_state=2)
@@ -141,6 +140,7 @@ def test_outliers_with_doubt_0_come_first_and_are_not_cut_by_a_limit():
     assert read_table(1) == outliers[:1]
 
 
+@pytest.mark.slow
 def test_no_cell_of_the_review_table_is_a_formula(tmp_path):
     frame = pd.DataFrame(
         {"=cmd": ["=1+2", "+x", "-3", "@y"] * 5, "x": np.arange(20.0)}, index=["=HYPERLINK()"] * 20
@@ -164,6 +164,7 @@ def test_a_column_transformer_does_not_affect_the_text(tmp_path):
     assert len(reader.pictures) >= 3
 
 
+@pytest.mark.slow
 def test_a_partition_is_reported_with_any_table(tmp_path):
     kinds = np.where(np.isin(KINDS, ["between", "odd"]), "students", KINDS.astype(str))
     reader = Reader(
@@ -192,6 +193,7 @@ def test_clusterers_of_scikit_learn_are_reported(tmp_path):
     assert "800" in reader.main
 
 
+@pytest.mark.slow
 def test_hostile_names_and_categories_are_text_everywhere(tmp_path):
     random = np.random.default_rng(0)
     labels = np.repeat([0, 1], 30)

@@ -21,10 +21,10 @@ from evlearn import CredalPartition
 from evlearn.belief import FocalSets
 from evlearn.cluster import ECM, EVCLUS, RECM
 from evlearn.datasets import load_butterfly
-from evlearn.explain.plain import number
 from evlearn.partition.credal_partition import with_problems
 from evlearn.reporting.report import write_report
 from evlearn.reporting.samples import Samples
+from evlearn.utils.formatting import format_rounded
 
 
 class Reader(HTMLParser):
@@ -128,6 +128,7 @@ def test_the_most_doubtful_torn_samples_are_listed_by_name(model, text):
     assert all("petal" in reason or "sepal" in reason for reason in reasons)
 
 
+@pytest.mark.slow
 def test_the_level_determines_the_sure_samples_and_is_on_the_page(model, iris, tmp_path):
     partition = model.credal_partition_
     level = partition.find_level(torn_share=0.1)
@@ -174,6 +175,7 @@ def test_problems_of_the_fit_come_first(tmp_path):
     assert heading == "Summary"
 
 
+@pytest.mark.slow
 def test_outliers_are_listed(tmp_path):
     X = load_butterfly().data
     path = evlearn.report(ECM(2, delta=5, random_state=0).fit(X), X, tmp_path / "butterfly.html", n_rows=3)
@@ -185,6 +187,7 @@ def test_outliers_are_listed(tmp_path):
 
 
 @pytest.mark.parametrize("library", [pd, pl, np])
+@pytest.mark.slow
 def test_arrays_and_frames_of_both_libraries_are_reported(library, iris, tmp_path):
     data = {pd: iris, pl: pl.DataFrame(iris.reset_index(drop=True)), np: iris.to_numpy()}[library]
     path = evlearn.report(ECM(3, random_state=0).fit(data), data, tmp_path / "x.html")
@@ -192,6 +195,7 @@ def test_arrays_and_frames_of_both_libraries_are_reported(library, iris, tmp_pat
     assert name in Reader(path.read_text(encoding="utf-8")).cells
 
 
+@pytest.mark.slow
 def test_dissimilarities_have_no_features_to_show(iris, tmp_path):
     D = pairwise_distances(iris)
     for model in (EVCLUS(3, metric="precomputed", random_state=0), RECM(3, metric="precomputed", random_state=0)):
@@ -210,6 +214,7 @@ def test_new_samples_and_a_single_feature_are_reported(model, iris, tmp_path):
     assert "Of 150 samples" in path.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_report_needs_a_fitted_estimator_and_an_existing_folder(model, iris, tmp_path):
     with pytest.raises(NotFittedError):
         evlearn.report(ECM(3), iris, tmp_path / "x.html")
@@ -225,6 +230,7 @@ def test_the_package_has_no_other_names():
         evlearn.nothing  # noqa: B018
 
 
+@pytest.mark.slow
 def test_a_pipeline_is_reported_in_the_original_units(iris, tmp_path):
     pipeline = make_pipeline(StandardScaler(), ECM(3, random_state=0)).fit(iris)
     reader = Reader(evlearn.report(pipeline, iris, tmp_path / "iris.html").read_text(encoding="utf-8"))
@@ -232,9 +238,10 @@ def test_a_pipeline_is_reported_in_the_original_units(iris, tmp_path):
     assert "ECM" in reader.cells
     assert "StandardScaler()" in reader.cells
     centers = pipeline[0].inverse_transform(pipeline[1].cluster_centers_)
-    assert {number(value) for value in centers.ravel()} <= set(reader.cells)
+    assert {format_rounded(value) for value in centers.ravel()} <= set(reader.cells)
 
 
+@pytest.mark.slow
 def test_prototypes_without_inverse_transform_are_omitted(iris, tmp_path):
     pipeline = make_pipeline(Normalizer(), ECM(3, random_state=0)).fit(iris)
     reader = Reader(evlearn.report(pipeline, iris, tmp_path / "iris.html").read_text(encoding="utf-8"))
@@ -281,6 +288,7 @@ def hostile_frame(n_columns):
 
 
 @pytest.mark.parametrize("n_columns", [2, 10])
+@pytest.mark.slow
 def test_names_of_columns_rows_and_clusters_may_contain_any_character(tmp_path, n_columns):
     frame = hostile_frame(n_columns)
     model = ECM(2, delta=50, random_state=0).fit(frame)
@@ -294,6 +302,7 @@ def test_names_of_columns_rows_and_clusters_may_contain_any_character(tmp_path, 
     assert {"a,b", "$x^$", *HOSTILE[: n_columns - 1]} <= {*reader.cells, ""}
 
 
+@pytest.mark.slow
 def test_cluster_names_with_commas_are_quoted(tmp_path):
     masses = np.zeros((3, 8))
     masses[:, FocalSets.full(3).index((0, 1))] = 1
@@ -310,6 +319,7 @@ def test_cluster_names_with_commas_are_quoted(tmp_path):
 @pytest.mark.parametrize(
     "columns", [[0, 1], [("a", 1), ("a", 2)], [1.5, None]], ids=["numbers", "levels", "others"]
 )
+@pytest.mark.slow
 def test_column_names_may_be_other_types_than_text(tmp_path, columns):
     frame = hostile_frame(2).set_axis(pd.Index(columns), axis=1)
     path = evlearn.report(ECM(2, random_state=0).fit(frame.to_numpy()), frame, tmp_path / "x.html")

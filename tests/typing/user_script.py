@@ -10,7 +10,7 @@ from evlearn.classify import EvidentialKNNClassifier
 from evlearn.cluster import CECM, ECM, EVCLUS
 from evlearn.metric_learning import FDA
 from evlearn.model_selection import select_n_clusters
-from evlearn.partition.reading import as_credal
+from evlearn.partition.estimators import as_credal
 
 
 def a_users_work(X: NDArray[np.float64], y: NDArray[np.int64], frame: Any) -> None:

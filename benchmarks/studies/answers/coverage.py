@@ -26,7 +26,7 @@ from benchmarks.studies.answers.methods import gaussian_mixture, hdbscan, k_mean
 from evlearn.cluster import ECM, EVCLUS, BootClus
 from evlearn.cluster.base import with_seed
 from evlearn.conformal import ConformalClusterer
-from evlearn.conformal.support import best_clusters, fit_adapter, match_columns
+from evlearn.conformal.replication import best_clusters, fit_adapter, match_columns
 from evlearn.metrics.risk_coverage import majority_classes
 
 NAME = "answers_coverage"

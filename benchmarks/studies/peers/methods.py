@@ -14,7 +14,7 @@ from sklearn.metrics import pairwise_distances
 from benchmarks.common import papers
 from evlearn.belief import FocalSets
 from evlearn.partition import CredalPartition
-from evlearn.partition.reading import as_credal
+from evlearn.partition.estimators import as_credal
 
 SQUARE = 5_000  # maximum number of samples for methods that store a matrix of all pairs
 PAIRS_FROM, SIMPLE_FROM = (

@@ -44,7 +44,7 @@ from benchmarks.common import command_line, record, reference
 from benchmarks.common.papers import CECM
 from evlearn.cluster import EVCLUS, Quantile
 from evlearn.constraints import PairwiseConstraints
-from evlearn.constraints.penalty import Penalty
+from evlearn.constraints.pairwise import Penalty
 from evlearn.metric_learning import PCCA
 from evlearn.neural import NNEVCLUS
 

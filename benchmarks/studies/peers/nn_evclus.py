@@ -29,10 +29,9 @@ from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.datasets import make_fourclass
 from evlearn.neural import NNEVCLUS
 from evlearn.neural.dissimilarity import Dissimilarity
-from evlearn.neural.losses import Losses
+from evlearn.neural.losses import Losses, SideInformation
 from evlearn.neural.network import EvidentialNetwork, layers
 from evlearn.neural.reading import Reader
-from evlearn.neural.side_information import SideInformation
 from evlearn.neural.training import Batches, BatchTraining
 from evlearn.neural.training_samples import ArraySamples
 

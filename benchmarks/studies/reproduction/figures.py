@@ -30,12 +30,12 @@ from benchmarks.common.papers import ECM, RECM
 from evlearn.cluster import EVCLUS, Quantile
 from evlearn.plotting import (
     BeliefPeaksDisplay,
+    ComparisonDisplay,
     CredalPartitionDisplay,
-    DominanceDisplay,
     DoubtDisplay,
     MassesDisplay,
     ObjectiveDisplay,
-    ShepardDisplay,
+    PairsDisplay,
 )
 
 # Statements of the sources about each figure. "nnevclus" is the NN-EVCLUS paper, "slides" the lecture of 2017.
@@ -98,24 +98,24 @@ def draw_butterfly(X):
     names = np.array(partition.sample_names)
     candidates = partition.to_rough()
     torn, outliers = names[candidates.all(axis=1)], names[~candidates.any(axis=1)]
-    display = CredalPartitionDisplay.from_partition(partition, X, rule="max_mass")
+    display = CredalPartitionDisplay.from_result(partition, X, rule="max_mass")
     display.ax_.set_title("Butterfly by EVCLUS")
     exceptions = f"torn: sample {', '.join(torn)}, outlier: sample {', '.join(outliers)}"
     yield Picture("butterfly_partition", display, f"{kinds(partition)}; {exceptions}")
 
-    display = MassesDisplay.from_partition(partition)
+    display = MassesDisplay.from_result(partition)
     display.ax_.set_title("Butterfly: masses")
     counts = f"m6(Omega) = {partition.masses[5, -1]:.2f}, m12(empty) = {partition.masses[11, 0]:.2f}"
     yield Picture("butterfly_masses", display, counts)
 
-    display = ShepardDisplay.from_estimator(model)
-    display.ax_.set_title("Butterfly: Shepard diagram")
+    display = PairsDisplay.from_estimator(model)
+    display.axes_[0].set_title("Butterfly: Shepard diagram")
     yield Picture("butterfly_shepard", display, correlation(display))
 
 
 def draw_fourclass(X, y):
     model = fit_fourclass(X)
-    display = CredalPartitionDisplay.from_estimator(model, X, rule="max_mass", ax=wide_axes())
+    display = CredalPartitionDisplay.from_result(model, X, rule="max_mass", ax=wide_axes())
     display.ax_.set(aspect="equal", title="Fourclass by EVCLUS")
     score = adjusted_rand_score(y, model.labels_)
     yield Picture("fourclass_partition", display, f"{kinds(model.credal_partition_)}; ARI {score:.3f}")
@@ -124,8 +124,8 @@ def draw_fourclass(X, y):
     display.ax_.set_title("Fourclass: loss")
     yield Picture("fourclass_loss", display, f"{model.n_iter_} iterations, loss {model.objective_:.2e}")
 
-    display = ShepardDisplay.from_estimator(model)
-    display.ax_.set_title("Fourclass: Shepard diagram")
+    display = PairsDisplay.from_estimator(model)
+    display.axes_[0].set_title("Fourclass: Shepard diagram")
     yield Picture("fourclass_shepard", display, correlation(display))
 
     display = BeliefPeaksDisplay.from_data(X, n_neighbors=50, q=0.9)
@@ -134,7 +134,7 @@ def draw_fourclass(X, y):
     yield Picture("fourclass_delta_bel", display, f"{len(display.peaks)} peaks, in classes {classes}")
 
     model = ECM(4, alpha=2, delta=20**0.5, random_state=0).fit(X)
-    display = CredalPartitionDisplay.from_estimator(model, X, rule="max_mass", ax=wide_axes())
+    display = CredalPartitionDisplay.from_result(model, X, rule="max_mass", ax=wide_axes())
     display.ax_.set(aspect="equal", title="Fourclass by ECM")
     score = adjusted_rand_score(y, model.labels_)
     yield Picture("fourclass_ecm", display, f"{kinds(model.credal_partition_)}; ARI {score:.3f}")
@@ -143,25 +143,23 @@ def draw_fourclass(X, y):
 def draw_protein(D, y):
     model = fit_protein(D)
     partition = name_clusters(model.credal_partition_, y)
-    display = CredalPartitionDisplay.from_partition(
-        partition, classical_scaling(D), rule="max_mass", ax=wide_axes()
-    )
+    display = CredalPartitionDisplay.from_result(partition, classical_scaling(D), rule="max_mass", ax=wide_axes())
     display.ax_.set(
         title="Protein by EVCLUS", xlabel="classical scaling, axis 1", ylabel="classical scaling, axis 2"
     )
     score = f"errors: {n_errors(y, model.labels_)}, ARI {adjusted_rand_score(y, model.labels_):.3f}"
     yield Picture("protein_partition", display, f"{score}; {kinds(partition)}")
 
-    display = ShepardDisplay.from_estimator(model)
-    display.ax_.set_title("Protein: Shepard diagram")
+    display = PairsDisplay.from_estimator(model)
+    display.axes_[0].set_title("Protein: Shepard diagram")
     yield Picture("protein_shepard", display, f"stress {model.objective_:.5f}; {correlation(display)}")
 
-    display = MassesDisplay.from_partition(partition)
+    display = MassesDisplay.from_result(partition)
     display.ax_.set_title("Protein: masses")
     empty, omega = partition.masses[:, 0].mean(), partition.masses[:, -1].mean()
     yield Picture("protein_masses", display, f"average mass of the empty set {empty:.2f}, of Omega {omega:.2f}")
 
-    display = DoubtDisplay.from_partition(partition)
+    display = DoubtDisplay.from_result(partition)
     yield Picture("protein_doubt", display, f"nonspecificity {partition.nonspecificity():.3f}")
     yield draw_protein_dominance(D, y, partition)
 
@@ -174,7 +172,7 @@ def draw_protein_dominance(D, y, evclus):
         "RECM": recm.credal_partition_,
         "RECM, labels": recm.labels_,
     }
-    display = DominanceDisplay.from_partitions(partitions, y)
+    display = ComparisonDisplay.from_partitions(partitions, y)
     display.ax_.set_title("Protein: consistency against nonspecificity")
     indices = zip(display.names, display.consistencies, display.nonspecificities, strict=True)
     counts = "; ".join(
@@ -244,8 +242,8 @@ def kinds(partition):
 
 
 def correlation(display):
-    value = np.corrcoef(display.dissimilarities, display.conflicts)[0, 1]
-    return f"correlation {value:.3f} over {len(display.conflicts):,} pairs"
+    (panel,) = display.panels
+    return f"correlation {np.corrcoef(panel.x, panel.y)[0, 1]:.3f} over {len(panel.x):,} pairs"
 
 
 def wide_axes():

@@ -31,7 +31,7 @@ from benchmarks.common.cells import cell, published, with_data, without_data
 from evlearn.cluster import EVCLUS, Quantile
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_bananas
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 PAPER = "k-CEVCLUS"
 COLUMNS = ("ARI", "nonspecificity")

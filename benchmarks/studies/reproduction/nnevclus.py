@@ -60,7 +60,7 @@ from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_core_and_ring, make_fourclass
 from evlearn.metric_learning import FDA, PCCA
 from evlearn.neural import NNEVCLUS, Solver
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 PAPER = "NN-EVCLUS"
 ARI = 0.05

@@ -28,7 +28,7 @@ from evlearn.belief import FocalSets, MassFunction
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier
 from evlearn.cluster import EVCLUS
 from evlearn.partition import CredalPartition
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 CLUSTERING, LEARNING = "Lecture on clustering", "Lecture on machine learning"
 EXACT = 1e-3

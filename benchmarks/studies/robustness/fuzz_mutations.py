@@ -8,7 +8,7 @@ import zipfile
 
 import numpy as np
 
-from evlearn.utils.archives import header_array, read_archive, write_archive
+from evlearn.storage.archives import header_array, read_archive, write_archive
 
 HUGE = 10**400
 _STRIDE = 7919  # a prime, so that a small number of cases covers all fields and changes

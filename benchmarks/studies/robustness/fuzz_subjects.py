@@ -29,7 +29,7 @@ from sklearn.preprocessing import (
 
 import evlearn
 from benchmarks.studies.robustness.fuzz_mutations import archive_mutant, bytes_mutant, json_mutant
-from evlearn import CredalPartition, model_files, watching
+from evlearn import CredalPartition, watching
 from evlearn.belief import FocalSets
 from evlearn.classify import (
     EvidentialForestClassifier,
@@ -41,12 +41,13 @@ from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, 
 from evlearn.conformal import ConformalClusterer, UnseenClassDetector
 from evlearn.datasets import make_fourclass
 from evlearn.ensemble import CredalEnsemble
+from evlearn.export import models
 from evlearn.metric_learning import FDA, PCCA, LocalFDA
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.preprocessing import GowerDistances, TableEncoder
-from evlearn.utils import checkpoints
-from evlearn.utils.archives import read_archive
-from evlearn.utils.checkpoints import _digest
+from evlearn.storage import checkpoints, codec
+from evlearn.storage.archives import read_archive
+from evlearn.storage.checkpoints import _digest
 
 N_SAMPLES = 20
 X, Y = make_fourclass(N_SAMPLES, random_state=0)
@@ -238,10 +239,10 @@ def _predict(loaded, data, *, partial):
 
 def _split_model(path, mutated):
     """Return a model with all but the smallest arrays in an archive; its digest is updated."""
-    model_files._LARGE, size_limit = 5, model_files._LARGE
+    codec._LARGE, size_limit = 5, codec._LARGE
     estimator = make_pipeline(TableEncoder(missing="impute"), EvidentialKNNClassifier(3)).fit(TABLE, Y)
     evlearn.save_model(estimator, path)
-    model_files._LARGE = size_limit
+    codec._LARGE = size_limit
     content = {"json": path.read_bytes(), "npz": path.with_suffix(".npz").read_bytes()}
     document = json.loads(content["json"])
 
@@ -254,7 +255,7 @@ def _split_model(path, mutated):
         if mutated == "npz":
             new_document = dict(document)
             with contextlib.suppress(ValueError), mutant.open("rb") as file:
-                new_document["beside"] = model_files._digest(read_archive(file, model_files._STORED_TYPES))
+                new_document["beside"] = models._digest(read_archive(file, codec.STORED_TYPES))
             mutant.with_suffix(".json").write_text(json.dumps(new_document))
         else:
             mutant.with_suffix(".npz").write_bytes(content["npz"])

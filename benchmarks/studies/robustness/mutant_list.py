@@ -37,9 +37,13 @@ class Mutant(NamedTuple):
 TESTS = {
     "belief/": ("tests/belief",),
     "partition/": ("tests/partition",),
-    "utils/archives.py": ("tests/partition/test_storage.py",),
+    "storage/archives.py": ("tests/storage/test_partitions.py",),
     "metrics/": ("tests/metrics",),
-    "constraints/penalty.py": ("tests/cluster/pairwise/test_irqp.py", "tests/cluster/pairwise/test_evclus.py"),
+    "constraints/pairwise.py": (
+        "tests/constraints",
+        "tests/cluster/pairwise/test_irqp.py",
+        "tests/cluster/pairwise/test_evclus.py",
+    ),
     "constraints/": ("tests/constraints",),
     "ensemble/": ("tests/ensemble",),
     "mixture/": ("tests/mixture", "tests/cluster/model_based/test_bootclus.py"),
@@ -47,11 +51,11 @@ TESTS = {
     "metric_learning/": ("tests/metric_learning",),
     "classify/": ("tests/classify/test_networks.py", "tests/classify/test_knn.py", "tests/classify"),
     "classify/annotations.py": ("tests/classify/test_annotations.py",),
-    "classify/prototype_classifier.py": ("tests/classify/test_weights.py", "tests/classify/test_networks.py"),
+    "classify/prototype_classifiers.py": ("tests/classify/test_weights.py", "tests/classify/test_networks.py"),
     "classify/forest.py": ("tests/classify/test_forest.py", "tests/classify/test_weights.py"),
     "classify/leaves.py": ("tests/classify/test_forest.py", "tests/classify/test_weights.py"),
     "conformal/": ("tests/conformal/test_conformal_clusterer.py",),
-    "conformal/strangeness.py": ("tests/conformal/test_unseen_classes.py",),
+    "conformal/nonconformity.py": ("tests/conformal/test_unseen_classes.py",),
     "conformal/unseen_classes.py": ("tests/conformal/test_unseen_classes.py",),
     "active/": (
         "tests/active/test_oracles.py",
@@ -74,12 +78,11 @@ TESTS = {
     "utils/files.py": ("tests/test_files.py", "tests/command_line/test_outputs.py"),
     "blocks/targets.py": ("tests/blocks/test_targets.py", "tests/blocks/test_columns.py"),
     "cluster/base.py": ("tests/blocks/test_targets.py", "tests/model_selection/test_select.py"),
-    "cluster/rowwise.py": ("tests/blocks/test_targets.py", "tests/cluster/centroids/test_checkpoints.py"),
+    "cluster/row_clusterer.py": ("tests/blocks/test_targets.py", "tests/cluster/centroids/test_checkpoints.py"),
     "cluster/outlier_rule.py": ("tests/cluster/test_outlier_rule.py",),
-    "cluster/centroids/robust_kmeans.py": ("tests/cluster/centroids/test_robust_kmeans.py",),
+    "cluster/centroids/kmeans.py": ("tests/cluster/centroids/test_robust_kmeans.py",),
     "cluster/isolation.py": ("tests/cluster/test_isolation.py",),
     "cluster/centroids/secm.py": ("tests/cluster/centroids/test_secm.py",),
-    "cluster/centroids/neighborhoods.py": ("tests/cluster/centroids/test_secm.py",),
     "cluster/centroids/online.py": ("tests/cluster/centroids/test_streams.py",),
     "neural/losses.py": ("tests/neural/test_losses.py",),
     "kernels/simplex_qp.pyx": ("tests/kernels/test_simplex_qp.py", "tests/cluster/pairwise/test_evclus.py"),
@@ -121,12 +124,12 @@ TESTS = {
         "tests/cluster/centroids/test_ecm.py",
         "tests/cluster/centroids/test_prototype_methods.py",
     ),
-    "cluster/centroids/alternation.py": (
+    "cluster/centroids/fit.py": (
         "tests/cluster/centroids/test_ecm.py",
         "tests/cluster/centroids/test_ccm.py",
         "tests/cluster/centroids/test_prototype_methods.py",
     ),
-    "cluster/pairwise/stochastic.py": (
+    "cluster/pairwise/solvers.py": (
         "tests/cluster/pairwise/test_stochastic.py",
         "tests/cluster/pairwise/test_evclus.py",
     ),
@@ -135,21 +138,16 @@ TESTS = {
         "tests/cluster/pairwise/test_evclus.py",
     ),
     "cluster/pairwise/irqp.py": ("tests/cluster/pairwise/test_irqp.py", "tests/cluster/pairwise/test_evclus.py"),
-    "cluster/pairwise/partners.py": (
-        "tests/cluster/pairwise/test_pairs.py",
-        "tests/cluster/pairwise/test_evclus.py",
-    ),
     "cluster/pairwise/pair_graph.py": (
         "tests/cluster/pairwise/test_pairs.py",
         "tests/cluster/pairwise/test_evclus.py",
         "tests/ensemble",
         "tests/cluster/model_based/test_bootclus.py",
     ),
-    "cluster/centroids/constrained_rows.py": ("tests/cluster/centroids/test_cecm.py",),
+    "cluster/centroids/constrained_descent.py": ("tests/cluster/centroids/test_cecm.py",),
     "cluster/relational/weighted_means.py": ("tests/cluster/relational/test_recm.py",),
-    "cluster/relational/squared_dissimilarities.py": ("tests/cluster/relational/test_recm.py",),
     "cluster/relational/medoids.py": ("tests/cluster/relational/test_ecmdd.py",),
-    "cluster/neighbors/search.py": (
+    "neighbors.py": (
         "tests/cluster/neighbors/test_belief_peaks.py",
         "tests/cluster/neighbors/test_eknnclus.py",
     ),
@@ -177,7 +175,7 @@ FROM_THE_REVIEW = [
         "the regularized metric is not what the documentation says",
     ),
     Mutant(
-        "cluster/centroids/alternation.py",
+        "cluster/centroids/fit.py",
         "if statistics.cost > before:  #",
         "if False:  #",
         "a fit ends with prototypes that are worse than those before",
@@ -189,13 +187,13 @@ FROM_THE_REVIEW = [
         "delta='auto' differs between a row of weight two and the row twice",
     ),
     Mutant(
-        "cluster/pairwise/stochastic.py",
+        "cluster/pairwise/solvers.py",
         "max(len(history) - _FREE_SWEEPS, 0) / 20",
         "max(len(history) - _FREE_SWEEPS, 0) / 2000",
         "the stochastic solver never comes to rest",
     ),
     Mutant(
-        "classify/rbf.py",
+        "classify/prototype_classifiers.py",
         "prototypes = prototypes[crowded] if crowded.any() else prototypes",
         "prototypes = prototypes",
         "a prototype on one remote object has a scale and a say of its own",
@@ -240,7 +238,7 @@ FROM_THE_REVIEW = [
         equivalent="numbers are unique, so that no number equals one that is held already",
     ),
     Mutant(
-        "constraints/penalty.py",
+        "constraints/pairwise.py",
         "2 * weight / max(len(constraints), 1)",
         "1.9 * weight / max(len(constraints), 1)",
         "constraints weigh less than published",
@@ -353,7 +351,7 @@ CHOSEN = [
         "summaries of parts of different sizes do not add up",
     ),
     Mutant(
-        "utils/archives.py",
+        "storage/archives.py",
         "if begin + math.prod(shape) * dtype.itemsize != stop or empty_and_large:",
         "if begin + math.prod(shape) * dtype.itemsize > stop or empty_and_large:",
         "a file with something behind its array is read without a word",
@@ -517,7 +515,7 @@ CHOSEN = [
         "weights that sum to one change delta='auto'",
     ),
     Mutant(
-        "cluster/centroids/alternation.py",
+        "cluster/centroids/fit.py",
         "before - statistics.cost <= self.tol * before",
         "before - statistics.cost <= self.tol",
         "where a fit ends depends on the unit of the data",
@@ -529,7 +527,7 @@ CHOSEN = [
         "equal dissimilarities get the rank of smaller ones",
     ),
     Mutant(
-        "cluster/pairwise/partners.py",
+        "cluster/pairwise/pair_graph.py",
         "draws + (draws >= number)",
         "draws + (draws > number)",
         "an object is its own partner",
@@ -541,7 +539,7 @@ CHOSEN = [
         "with several forms the objective counts pairs of an object with itself",
     ),
     Mutant(
-        "constraints/penalty.py",
+        "constraints/pairwise.py",
         "np.stack([must_link, 2 - must_link])",
         "np.stack([must_link, 1 - must_link])",
         "cannot-links are penalized by another amount than must-links",
@@ -559,19 +557,19 @@ CHOSEN = [
         "references leave out clusters",
     ),
     Mutant(
-        "cluster/pairwise/stochastic.py",
+        "cluster/pairwise/solvers.py",
         "order[positions + len(rows) * (positions >= block.start)]",
         "order[positions]",
         "an object may be its own partner",
     ),
     Mutant(
-        "cluster/centroids/constrained_rows.py",
+        "cluster/centroids/constrained_descent.py",
         "level = (sums / np.cumsum(ordered, axis=1)).min(axis=1, keepdims=True)",
         "level = (sums / np.cumsum(ordered, axis=1)).max(axis=1, keepdims=True)",
         "rows with constraints are not solved",
     ),
     Mutant(
-        "cluster/centroids/constrained_rows.py",
+        "cluster/centroids/constrained_descent.py",
         "(row_costs * (before + after) + slopes)",
         "(row_costs * (before + after))",
         "the gain of a sweep leaves out the constraints",
@@ -589,7 +587,7 @@ CHOSEN = [
         "the objective of RECM is wrong for every beta but two",
     ),
     Mutant(
-        "cluster/relational/squared_dissimilarities.py",
+        "cluster/relational/weighted_means.py",
         "return -2 * smallest if",
         "return -smallest if",
         "dissimilarities are said to be Euclidean and are not",
@@ -607,7 +605,7 @@ CHOSEN = [
         "the last medoids are kept and not the best",
     ),
     Mutant(
-        "cluster/neighbors/search.py",
+        "neighbors.py",
         "_limit_copies(data, n_neighbors + 1)",
         "_limit_copies(data, n_neighbors)",
         "objects with many duplicates have one neighbor too far",
@@ -686,7 +684,7 @@ CHOSEN = [
         "the gradient of the price of weights is wrong",
     ),
     Mutant(
-        "classify/rbf.py",
+        "classify/prototype_classifiers.py",
         "weights - weights.mean(axis=1, keepdims=True)",
         "weights",
         "weights of evidence do not sum to zero over the classes",
@@ -755,14 +753,14 @@ CHOSEN = [
         "a straight line has an elbow",
     ),
     Mutant(
-        "model_selection/criteria.py",
+        "model_selection/select.py",
         "return None if name in NUMBERS and len(np.unique(labels)) < value else labels",
         "return labels",
         "fits with fewer clusters than asked for are judged as if they had them",
     ),
     # ensemble
     Mutant(
-        "ensemble/fusion.py",
+        "ensemble/recovery.py",
         'np.where(np.isnan(combined), belief.combine(sources, focal_sets, rule="average"), combined)',
         "combined",
         "sources that contradict each other fully give no number",
@@ -781,13 +779,13 @@ CHOSEN = [
     ),
     # constraints
     Mutant(
-        "constraints/expansion.py",
+        "constraints/pairs.py",
         "scores = distances[:, 0, :, None] + distances[:, 1, None, :]",
         "scores = np.maximum(distances[:, 0, :, None], distances[:, 1, None, :])",
         "constraints are given to other pairs than the nearest",
     ),
     Mutant(
-        "constraints/expansion.py",
+        "constraints/pairs.py",
         "~(shared.any(axis=2, keepdims=True) | shared.any(axis=1, keepdims=True))",
         "~shared.any(axis=2, keepdims=True)",
         "an object near both ends of a constraint gets one",
@@ -800,7 +798,7 @@ CHOSEN = [
     ),
     # metric_learning
     Mutant(
-        "metric_learning/pair_loss.py",
+        "metric_learning/pcca.py",
         "((gaps**2).sum(axis=1) - 1)",
         "((gaps**2).sum(axis=1) - 0.5)",
         "distances are compared with another threshold than one",
@@ -865,7 +863,7 @@ FROM_THE_THIRD_REVIEW = [
         "a sample that is in the bag of every tree has NaN as masses",
     ),
     Mutant(
-        "conformal/strangeness.py",
+        "conformal/nonconformity.py",
         "references[-1, 0] + np.log(4)",
         "references[-1, 0]",
         "samples are the strangest at half the documented distance",
@@ -877,13 +875,13 @@ FROM_THE_THIRD_REVIEW = [
         "all rehearsals leave out the same part",
     ),
     Mutant(
-        "conformal/strangeness.py",
+        "conformal/nonconformity.py",
         "distances - self.spacing[neighbors].mean(axis=1)",
         "distances + self.spacing[neighbors].mean(axis=1)",
         "samples in sparse places are strange for their place",
     ),
     Mutant(
-        "preprocessing/scales.py",
+        "preprocessing/columns.py",
         "values = clipped if clipped.std() > 0 else values",
         "values = clipped",
         "a column in which few values differ is not scaled",
@@ -914,8 +912,8 @@ FROM_THE_THIRD_REVIEW = [
     ),
     Mutant(
         "cluster/centroids/secm.py",
-        "summarize_data(rows, check_weights(sample_weight, rows), self.delta, random)",
-        "summarize_data(rows, None, self.delta, random)",
+        "summarize_data(rows, check_weights(sample_weight, rows), None, random)",
+        "summarize_data(rows, None, None, random)",
         'delta="auto" ignores sample_weight',
     ),
 ]
@@ -937,13 +935,13 @@ CHOSEN_LATER = [
         "sets do not pay for the errors that outliers may be, and coverage is too low",
     ),
     Mutant(
-        "conformal/outliers.py",
+        "conformal/p_values.py",
         "references = others if len(others) else fitted",
         "references = fitted",
         "new samples are compared with those that the model was fitted to",
     ),
     Mutant(
-        "conformal/support.py",
+        "conformal/replication.py",
         "result[:, -1] = np.delete(support, matches, axis=1).sum(axis=1)",
         "result[:, -1] = 0",
         "clusters without a counterpart do not count as errors",
@@ -967,7 +965,7 @@ CHOSEN_LATER = [
         "copies are in different parts, and the rate of false alarms does not hold",
     ),
     Mutant(
-        "conformal/strangeness.py",
+        "conformal/nonconformity.py",
         "np.full(len(part), 0.5 / len(part))",
         "np.full(len(part), 1 / len(rows))",
         "questions are weighted by the size of the class that plays the unseen one",
@@ -998,7 +996,7 @@ CHOSEN_LATER = [
         'the class "type 1" cannot be named if there is a class "type"',
     ),
     Mutant(
-        "active/strategies.py",
+        "active/answers.py",
         "np.lexsort([by_chance, -entropy(partition), -STRATEGIES[strategy](partition)])",
         "np.lexsort([by_chance, -STRATEGIES[strategy](partition), -entropy(partition)])",
         "every strategy asks by entropy",
@@ -1010,7 +1008,7 @@ CHOSEN_LATER = [
         "a cluster is inferred although two representatives may be of the same one",
     ),
     Mutant(
-        "active/label_answers.py",
+        "active/answers.py",
         "name.isprintable() and _SEPARATOR not in name and",
         "name.isprintable() and",
         'the class "a|b" is read as two classes',
@@ -1084,7 +1082,7 @@ CHOSEN_LATER = [
         "text that begins with = is a formula in a spreadsheet",
     ),
     Mutant(
-        "command_line/sample.py",
+        "command_line/tables.py",
         "self._keys = self._keys[self._sample_positions()]",
         "self._keys = self._keys[: self._size]",
         "the rows of a report are not drawn with equal chances",
@@ -1139,7 +1137,7 @@ CHOSEN_LATER = [
         "samples of weight 2 do not count twice",
     ),
     Mutant(
-        "classify/prototype_classifier.py",
+        "classify/prototype_classifiers.py",
         "np.bincount(inverse, weights)",
         "np.bincount(inverse)",
         "networks ignore sample_weight and class_weight",
@@ -1151,13 +1149,13 @@ CHOSEN_LATER = [
         "the members of an ensemble write to the same file",
     ),
     Mutant(
-        "cluster/rowwise.py",
+        "cluster/row_clusterer.py",
         "and same_file(checkpoint, self._masses_file)",
         "and checkpoint == self._masses_file",
         "masses are deleted with a checkpoint of the same file under another name",
     ),
     Mutant(
-        "cluster/centroids/neighborhoods.py",
+        "cluster/centroids/secm.py",
         "graph.data *= counts[graph.indices]",
         "graph.data *= counts[source]",
         "neighbors count alike, whatever their weights",
@@ -1208,25 +1206,25 @@ OF_ROBUST_DEFAULTS = [
         "samples beyond the end of a segment are near to it",
     ),
     Mutant(
-        "cluster/centroids/robust_kmeans.py",
+        "cluster/centroids/kmeans.py",
         "return float(weights @ np.minimum(costs, narrow.bound))",
         "return float(weights @ costs)",
         "gross errors outweigh all other rows",
     ),
     Mutant(
-        "cluster/centroids/robust_kmeans.py",
+        "cluster/centroids/kmeans.py",
         "isolated[remote[n_neighbors < _MIN_NEIGHBORS]] = True",
         "isolated[remote] = True",
         "small remote clusters are left out",
     ),
     Mutant(
-        "cluster/centroids/robust_kmeans.py",
+        "cluster/centroids/kmeans.py",
         "candidates = [solutions, [trimmed]]",
         "candidates = [solutions]",
         "errors at a few points capture prototypes",
     ),
     Mutant(
-        "cluster/centroids/robust_kmeans.py",
+        "cluster/centroids/kmeans.py",
         "len(weights) / weights.sum()))",
         "0.0))",
         "weights that sum to 1 have other starts",

@@ -32,8 +32,9 @@ PRELOADED = ("numpy", "scipy.stats", "hypothesis", "pandas", "polars", "sklearn.
 PRELOADED += ("sklearn.utils.estimator_checks", "sklearn.neighbors", "sklearn.datasets")
 # Tests of Dask clusters and of timing fail at random on a busy machine.
 OPTIONS = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "xdist.plugin")
-OPTIONS += ("-m", "not slow and not long and not timing")
 OPTIONS += ("-k", "not dask and not is_quick and not slow_down and not slow_the")
+# Slow tests are run if no fast test fails.
+TIERS = ("not slow and not long and not timing", "slow and not long and not timing")
 # For subprocesses of tests: the loader of an editable install would find the original instead of the copy.
 SITECUSTOMIZE = """
 import sys
@@ -53,11 +54,7 @@ class Copy:
     def __init__(self, folder):
         self.folder, self.root = folder, folder / "evidential-learn"
         self.kernels = self.root / "src" / "evlearn" / "kernels"
-        command = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
-        for name in subprocess.check_output(command, cwd=ROOT, text=True).split("\0"):
-            if name and (ROOT / name).is_file():
-                (self.root / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(ROOT / name, self.root / name)
+        copy_files(self.root)
         (folder / "sitecustomize.py").write_text(SITECUSTOMIZE)
         self.compiled = compiled_kernels()
         for library in self.compiled:
@@ -80,14 +77,14 @@ class Copy:
                 shutil.copyfile(library, self.kernels / library.name)
 
     def test(self, tests, seconds=SECONDS):
-        """Run tests until one fails.
+        """Run the fast tests, and then the slow ones, until one fails.
 
         Parameters
         ----------
         tests : iterable of str
             Files and folders.
         seconds : float, default=SECONDS
-            Time limit.
+            Time limit of each tier.
 
         Returns
         -------
@@ -96,10 +93,17 @@ class Copy:
         took : float
             Elapsed seconds.
         """
+        by, took = self._test(tests, TIERS[0], seconds)
+        if not by:
+            by, seconds_of_slow_tests = self._test(tests, TIERS[1], seconds)
+            took += seconds_of_slow_tests
+        return by, round(took, 1)
+
+    def _test(self, tests, markers, seconds):
         begin, log = time.perf_counter(), self.folder / "log"
         process = os.fork()
         if process == 0:
-            self._run(list(dict.fromkeys(tests)), log)
+            self._run(["-m", markers, *dict.fromkeys(tests)], log)
         while not (status := os.waitpid(process, os.WNOHANG))[0]:
             if time.perf_counter() - begin > seconds:
                 os.killpg(process, signal.SIGKILL)  # the session contains no other processes
@@ -108,6 +112,8 @@ class Copy:
             time.sleep(0.05)
         code, took = os.waitstatus_to_exitcode(status[1]), round(time.perf_counter() - begin, 1)
         lines = log.read_text(errors="replace").splitlines()
+        if code == 5 and markers == TIERS[1]:  # there are no slow tests
+            code = 0
         if code in (4, 5):
             raise RuntimeError("\n".join(["these tests cannot be run", *lines[-20:]]))
         failed = [line for line in lines if line.startswith(("FAILED ", "ERROR "))]
@@ -126,8 +132,8 @@ class Copy:
             raise RuntimeError(f"{library} does not compile:\n{process.stdout[-3000:]}")
         shutil.copyfile(self.root / "build" / library, self.kernels / library)
 
-    def _run(self, tests, log):
-        """Run the tests in a fork, and exit."""
+    def _run(self, arguments, log):
+        """Run pytest in a fork, and exit."""
         os.setsid()
         os.chdir(self.root)
         with log.open("w") as output:
@@ -149,10 +155,19 @@ class Copy:
             import evlearn
 
             assert Path(evlearn.__file__).is_relative_to(self.root)
-            code = int(pytest.main([*OPTIONS, *tests]))
+            code = int(pytest.main([*OPTIONS, *arguments]))
         finally:
             sys.stdout.flush()
             os._exit(code)
+
+
+def copy_files(root):
+    """Copy the files of the project that git does not ignore."""
+    command = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
+    for name in subprocess.check_output(command, cwd=ROOT, text=True).split("\0"):
+        if name and (ROOT / name).is_file():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, root / name)
 
 
 def compiled_kernels():

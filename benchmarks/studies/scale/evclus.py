@@ -28,7 +28,7 @@ from benchmarks.common.measuring import best_time
 from evlearn.belief import FocalSets
 from evlearn.cluster import EVCLUS, Quantile
 from evlearn.cluster.dissimilarities import squared_distances
-from evlearn.cluster.pairwise import exact
+from evlearn.cluster.pairwise import solvers
 from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.utils.chunks import row_blocks
 
@@ -83,7 +83,7 @@ def speed():
             for seed in range(SEEDS):
                 models[name, seed], seconds = timed_fit(seed, name, X)
                 times[name].append(seconds)
-            with mock.patch.object(exact, "_RESTARTS", 0):
+            with mock.patch.object(solvers, "_MAX_RESTARTS", 0):
                 one_start[name] += [timed_fit(seed, name, X)[1] for seed in range(SEEDS)]
     results = {}
     for name, X in tables.items():

@@ -26,7 +26,7 @@ CASES = {
     "doubt": ("DoubtDisplay", 2, 4, "full"),
     "doubt 30 clusters": ("DoubtDisplay", 2, 30, "simple"),
     "relational": ("RelationalDisplay", 2, 4, "full"),
-    "shepard": ("ShepardDisplay", 2, 4, "simple"),
+    "shepard": ("PairsDisplay", 2, 4, "simple"),
 }
 
 
@@ -44,12 +44,12 @@ def draw(case, n_samples, folder):
 
     display, n_features, n_clusters, focal_sets = CASES[case]
     X, model = _data(n_samples, n_features, n_clusters, focal_sets)
-    if display == "ShepardDisplay":
+    if display == "PairsDisplay":
         call = _shepard(n_samples)
     else:
         partition = model.predict_mass(X)
         data = (X,) if display == "CredalPartitionDisplay" else ()
-        call = partial(getattr(plotting, display).from_partition, partition, *data)
+        call = partial(getattr(plotting, display).from_result, partition, *data)
     wall, cpu = time.perf_counter(), time.process_time()
     path = Path(folder) / f"{case.replace(' ', '_')}_{n_samples}.png"
     call().figure_.savefig(path)
@@ -83,7 +83,7 @@ def _data(n_samples, n_features, n_clusters, focal_sets):
 
 def _shepard(n_samples):
     """Return a Shepard display with 100 pairs per sample on average."""
-    from evlearn.plotting import ShepardDisplay
+    from evlearn.plotting import PairsDisplay
 
     random = np.random.default_rng(0)
     dissimilarities = random.random(100 * n_samples, dtype=np.float32)
@@ -91,7 +91,7 @@ def _shepard(n_samples):
     conflicts *= 0.1
     conflicts += dissimilarities
     np.clip(conflicts, 0, 1, out=conflicts)
-    return partial(ShepardDisplay.from_pairs, dissimilarities, conflicts)
+    return partial(PairsDisplay.from_pairs, dissimilarities, conflicts)
 
 
 def _peak_bytes():

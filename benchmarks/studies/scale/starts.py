@@ -16,7 +16,8 @@ from benchmarks.common import record
 from evlearn.blocks.dataset import ArrayDataset
 from evlearn.cluster import ECM
 from evlearn.cluster.centroids.fit import first_state
-from evlearn.cluster.centroids.starts import draw, kmeans, squared_distances
+from evlearn.cluster.centroids.kmeans import kmeans, squared_distances
+from evlearn.cluster.centroids.starts import draw
 
 ROWS, FEATURES, CLUSTERS, ROWS_EACH, RUNS = 500_000, 16, 500, 20, 10
 #: Concentration of the sizes: a large value yields nearly equal sizes.
@@ -49,7 +50,7 @@ def measure(sizes):
         return round(1 - len(set(squared_distances(prototypes, centers).argmin(axis=1))) / CLUSTERS, 3)
 
     model = ECM(CLUSTERS, focal_sets="simple", random_state=0)
-    state, seconds = time_call(lambda: first_state(model, ArrayDataset(X), None))
+    state, seconds = time_call(lambda: first_state(model._settings(), ArrayDataset(X), None))
     best_of_runs, seconds_before = time_call(lambda: best_of_ten(X))
     longer, shorter = (
         time_call(lambda n=n: KMeans(CLUSTERS, init=centers.astype(X.dtype), n_init=1, max_iter=n, tol=0).fit(X))[

@@ -2,9 +2,7 @@
 
 from evlearn.active.active_clustering import ActiveClustering
 from evlearn.active.active_labeling import ActiveLabeling
-from evlearn.active.answers import PairAnswer, PairQuery
-from evlearn.active.asking import StopQuerying
-from evlearn.active.label_answers import LabelAnswer, LabelQuery
+from evlearn.active.answers import LabelAnswer, LabelQuery, PairAnswer, PairQuery, StopQuerying
 from evlearn.active.oracles import PairOracle, TerminalLabelOracle, TerminalPairOracle
 from evlearn.active.review_queue import ReviewQueue, review_queue
 

@@ -13,15 +13,21 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
-from evlearn.active.answers import Answers, PairAnswer, PairQuery, read_answers, write_answers
-from evlearn.active.asking import run_queries
-from evlearn.active.strategies import STRATEGIES, most_doubtful_first
+from evlearn.active.answers import (
+    STRATEGIES,
+    Answers,
+    PairAnswer,
+    PairQuery,
+    most_doubtful_first,
+    read_answers,
+    run_queries,
+    write_answers,
+)
 from evlearn.cluster import CECM, EVCLUS
 from evlearn.cluster.base import with_seed, without_files
 from evlearn.constraints import PairwiseConstraints
 from evlearn.partition import CredalPartition
-from evlearn.utils.callbacks import CallbackSupportMixin
-from evlearn.utils.convergence import atomic_fit, warn_caller
+from evlearn.utils.convergence import CallbackSupportMixin, atomic_fit, warn_caller
 from evlearn.utils.typing import ClustererLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer
 
@@ -382,6 +388,3 @@ class ActiveClustering(CallbackSupportMixin, BaseEstimator):
                 f"estimator must have a fit method that accepts constraints, such as EVCLUS, CECM or NNEVCLUS, "
                 f"got {type(self.estimator).__name__}."
             )
-
-
-__all__ = ["ActiveClustering"]

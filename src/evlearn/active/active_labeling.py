@@ -11,22 +11,22 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import pairwise_distances
 from sklearn.utils import check_random_state
 
-from evlearn.active.asking import run_queries
-from evlearn.active.label_answers import (
+from evlearn.active.answers import (
+    STRATEGIES,
     LabelAnswer,
     LabelQuery,
     LabelReply,
     as_answer,
     labels_of,
+    most_doubtful_first,
     read_label_answers,
+    run_queries,
     write_label_answers,
 )
-from evlearn.active.strategies import STRATEGIES, most_doubtful_first
 from evlearn.cluster.base import with_seed
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import partition_of, predicts_masses, transform_through_pipeline, with_names_of
-from evlearn.utils.callbacks import CallbackSupportMixin
-from evlearn.utils.convergence import atomic_fit
+from evlearn.utils.convergence import CallbackSupportMixin, atomic_fit
 from evlearn.utils.reading import select_rows
 from evlearn.utils.typing import ClassifierLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer
@@ -311,6 +311,3 @@ def _select_distant(distances: FloatArray, size: int) -> IntArray:
     for _ in range(size - 1):
         selection.append(int(distances[selection].min(axis=0).argmax()))
     return np.array(selection, dtype=np.intp)
-
-
-__all__ = ["ActiveLabeling"]

@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from evlearn.active.asking import StopQuerying
-from evlearn.active.label_answers import LabelAnswer
-from evlearn.constraints.labels import label_codes
+from evlearn.active.answers import LabelAnswer, StopQuerying
+from evlearn.constraints.pairs import label_codes
 
 _REPLIES: dict[str, bool | None] = {"y": True, "yes": True, "n": False, "no": False, "?": None}
 _MAX_FEATURES = 20  # lines of a table

@@ -16,8 +16,8 @@ from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, n_rows_of, partition_for, split_pipeline
 from evlearn.partition.verdict import risks
 from evlearn.preprocessing.reading import split_columns
+from evlearn.storage.codec import describe_errors, read_json
 from evlearn.utils.files import atomic_write, check_folder
-from evlearn.utils.stored_values import describe_errors, read_json
 from evlearn.utils.typing import BoolArray, EstimatorLike, FloatArray, IntArray, TableLike
 from evlearn.utils.validation import check_integer, check_real
 

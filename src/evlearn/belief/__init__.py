@@ -7,7 +7,6 @@ Most functions check shapes but not values, for speed; `check_masses`, `combine`
 that rows are mass functions.
 """
 
-from evlearn.belief.columns import expand_masses, reorder_masses
 from evlearn.belief.combination import combine
 from evlearn.belief.decision import (
     decide,
@@ -18,9 +17,8 @@ from evlearn.belief.decision import (
     partial_assignment,
 )
 from evlearn.belief.focal_sets import FocalSets
-from evlearn.belief.kinds import is_kind
-from evlearn.belief.mass_function import MassFunction
-from evlearn.belief.measures import mass_distance, nonspecificity
+from evlearn.belief.mass_function import MassFunction, expand_masses, reorder_masses
+from evlearn.belief.measures import is_kind, mass_distance, nonspecificity
 from evlearn.belief.revision import (
     condition,
     contextual_discount,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from evlearn.belief import combination, kinds, measures, revision, transforms
-from evlearn.belief.columns import expand_masses
+from evlearn.belief import combination, measures, revision, transforms
 from evlearn.belief.focal_sets import FocalSets
-from evlearn.belief.notation import Frame, SetLike
+from evlearn.belief.notation import Frame, SetLike, read_frame, read_set, read_table
 from evlearn.belief.validation import as_mass_array
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_choice
@@ -261,31 +261,31 @@ class MassFunction:
 
     def is_normal(self) -> bool:
         """Return True if the empty set has no mass."""
-        return bool(kinds.is_kind(self.to_array(), self.focal_sets, "normal"))
+        return bool(measures.is_kind(self.to_array(), self.focal_sets, "normal"))
 
     def is_dogmatic(self) -> bool:
         """Return True if the frame has no mass."""
-        return bool(kinds.is_kind(self.to_array(), self.focal_sets, "dogmatic"))
+        return bool(measures.is_kind(self.to_array(), self.focal_sets, "dogmatic"))
 
     def is_vacuous(self) -> bool:
         """Return True if all mass is on the frame: total ignorance."""
-        return bool(kinds.is_kind(self.to_array(), self.focal_sets, "vacuous"))
+        return bool(measures.is_kind(self.to_array(), self.focal_sets, "vacuous"))
 
     def is_logical(self) -> bool:
         """Return True if all mass is on one set; also called categorical."""
-        return bool(kinds.is_kind(self.to_array(), self.focal_sets, "logical"))
+        return bool(measures.is_kind(self.to_array(), self.focal_sets, "logical"))
 
     def is_bayesian(self) -> bool:
         """Return True if all mass is on single elements: a probability distribution."""
-        return bool(kinds.is_kind(self.to_array(), self.focal_sets, "bayesian"))
+        return bool(measures.is_kind(self.to_array(), self.focal_sets, "bayesian"))
 
     def is_simple(self) -> bool:
         """Return True if at most one set besides the frame has mass."""
-        return bool(kinds.is_kind(self.to_array(), self.focal_sets, "simple"))
+        return bool(measures.is_kind(self.to_array(), self.focal_sets, "simple"))
 
     def is_consonant(self) -> bool:
         """Return True if focal sets are nested, as for degrees of possibility."""
-        return bool(kinds.is_kind(self.to_array(), self.focal_sets, "consonant"))
+        return bool(measures.is_kind(self.to_array(), self.focal_sets, "consonant"))
 
     # Operations
 
@@ -422,3 +422,85 @@ class MassFunction:
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{html.escape(label)}</td><td>{self[label]:.6g}</td></tr>" for label in self)
         return f"<table><thead><tr><th>set</th><th>mass</th></tr></thead><tbody>{rows}</tbody></table>"
+
+
+def reorder_masses(
+    masses: npt.ArrayLike, sets: Collection[SetLike] | npt.NDArray[Any], frame: Frame
+) -> tuple[FloatArray, FocalSets]:
+    """Reorder masses from any list of sets to the order of `FocalSets`.
+
+    Parameters
+    ----------
+    masses : array-like of shape (..., n_sets)
+        Masses, one column for each entry of `sets`.
+    sets : list of sets, or 0/1 array of shape (n_sets, n_elements)
+        Sets of the columns, such as R's matrix ``F``.
+    frame : int or sequence of str
+        Number of elements of the frame, or their names.
+
+    Returns
+    -------
+    masses : ndarray of shape (..., n_focal_sets)
+        Reordered masses, with a column of zeros for the empty set if it was missing.
+    focal_sets : FocalSets
+        Sets of the columns.
+
+    Examples
+    --------
+    >>> from evlearn.belief import reorder_masses
+    >>> masses, focal_sets = reorder_masses([[0.3, 0.7]], [(0, 1), (1,)], frame=2)
+    >>> focal_sets.labels
+    ('∅', '{1}', 'Ω')
+    >>> masses
+    array([[0. , 0.7, 0.3]])
+    """
+    names, size = read_frame(frame)
+    if isinstance(sets, np.ndarray):
+        table = read_table(sets)
+    else:
+        rows = [read_set(subset, names, size) for subset in sets]
+        table = np.array(rows, dtype=bool).reshape(-1, size)
+    family = FocalSets.from_membership(table, frame)
+    columns = family.positions(table)
+    values = np.asarray(masses)
+    if not np.issubdtype(values.dtype, np.floating):
+        values = values.astype(float)
+    if values.shape[-1] != len(columns):
+        raise ValueError(f"masses has {values.shape[-1]} columns, but sets has {len(columns)} entries.")
+    if len(np.unique(columns)) < len(columns):
+        raise ValueError(
+            "sets contains a set twice; add its columns of masses and list it once. "
+            "A table of zeros and ones must be a NumPy array; a list is read as a list of sets."
+        )
+    reordered = np.zeros((*values.shape[:-1], len(family)), dtype=values.dtype)
+    reordered[..., columns] = values
+    return reordered, family
+
+
+def expand_masses(masses: npt.ArrayLike, focal_sets: FocalSets, onto: FocalSets) -> FloatArray:
+    """Expand mass functions to a larger family of focal sets.
+
+    Parameters
+    ----------
+    masses : array-like of shape (..., n_focal_sets)
+        Mass functions.
+    focal_sets : FocalSets
+        Sets of the columns.
+    onto : FocalSets
+        Family that contains all sets of `focal_sets`.
+
+    Returns
+    -------
+    ndarray of shape (..., len(onto))
+        Masses, with zeros for the new sets.
+    """
+    values = as_mass_array(masses, focal_sets)
+    columns = onto.positions(focal_sets.membership)
+    if onto.frame_size != focal_sets.frame_size or (columns < 0).any():
+        raise ValueError(
+            "onto must contain all sets of focal_sets; extend it with `onto.with_sets(focal_sets)` "
+            f"(it has {len(onto)} sets on {onto.frame_size} elements)."
+        )
+    expanded = np.zeros((*values.shape[:-1], len(onto)), dtype=values.dtype)
+    expanded[..., columns] = values
+    return expanded

@@ -1,9 +1,14 @@
-"""Datasets of rows in blocks, over which functions are mapped; results are in the order of the blocks."""
+"""Datasets of rows in blocks, over which functions are mapped; results are in the order of the blocks.
+
+Rows can be transformed block by block, and a scaler is fitted in a single pass.
+"""
 
 import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from operator import add
@@ -19,12 +24,14 @@ from evlearn.blocks.targets import Target
 from evlearn.utils.chunks import row_blocks, task_slices
 from evlearn.utils.parallel import run_tasks
 from evlearn.utils.progress import Count
-from evlearn.utils.typing import EstimatorLike, IntArray
+from evlearn.utils.typing import EstimatorLike, FloatArray, IntArray
 
 Function = Callable[..., Any]
 # Maximum number of rows whose results are in memory at a time during writing.
 _WRITTEN_ROWS = 1 << 20
 _LOCK = threading.Lock()
+# Range of the largest weight for which sums are safe in single precision, too.
+_MIN_WEIGHT, _MAX_WEIGHT = 1e-6, 1e6
 
 
 class RowDataset(ABC):
@@ -165,8 +172,6 @@ class RowDataset(ABC):
         RowDataset
             The transformed rows. Nothing is copied; they can be read until this dataset is closed.
         """
-        from evlearn.blocks.transformed import TransformedDataset
-
         return TransformedDataset(self, transformer)
 
     def fit_scaler(self, *, n_jobs: int | None = None) -> Any:
@@ -198,9 +203,7 @@ class RowDataset(ABC):
         >>> np.allclose(scaler.mean_, X.mean(axis=0))
         True
         """
-        from evlearn.blocks.transformed import fit_scaler
-
-        return fit_scaler(self, n_jobs)
+        return _fit_scaler(self, n_jobs)
 
     def __len__(self) -> int:
         return self.n_rows
@@ -434,3 +437,184 @@ def write_results(function: Function, rows: Any, keys: Any, start: int, target: 
 def _write_block(function: Function, rows: ArrayDataset, target: Target, block: slice) -> None:
     keys = None if rows.keys is None else rows.keys.read_rows(block.start, block.stop)
     write_results(function, rows.read_rows(block.start, block.stop), keys, block.start, target)
+
+
+class TransformedDataset(RowDataset):
+    """Rows of another dataset after a transformation.
+
+    Parameters
+    ----------
+    rows : RowDataset
+        Rows to transform.
+    transformer : scikit-learn transformer
+        A fitted transformer that treats each sample separately.
+    """
+
+    def __init__(self, rows: RowDataset, transformer: Any) -> None:
+        self._rows = rows
+        # The columns are in order, but arrays have no names: without this, each block would cause a warning.
+        self._transformer = copy(transformer)
+        self._transformer.__dict__.pop("feature_names_in_", None)
+        first = self.take(np.zeros(1, dtype=np.intp))
+        self.n_features, self.dtype = first.shape[1], first.dtype
+        self.feature_names = None
+        self.in_memory = rows.in_memory
+        self.keys, self.weights = rows.keys, rows.weights
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """Names of the columns that identify the samples."""
+        return self._rows.key_names
+
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        """Number of rows."""
+        return len(self._rows)
+
+    def align(self, weights: Any) -> Any:
+        """Bring weights to the location of the rows."""
+        return self._rows.align(weights)
+
+    def map(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> Iterator[Any]:
+        """Call ``function(block, weights of the block)`` for all transformed blocks."""
+        yield from self._rows.map(_TransformedFunction(function, self._transformer), weights, n_jobs=n_jobs)
+
+    def add(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> Any:
+        """Call ``function(block, weights of the block)`` for all transformed blocks, and return the sum."""
+        return self._rows.add(_TransformedFunction(function, self._transformer), weights, n_jobs=n_jobs)
+
+    def write(self, function: Function, target: Target, *, n_jobs: int | None = None) -> None:
+        """Call ``function(block)`` for all transformed blocks, and write the results to the target."""
+        self._rows.write(_TransformedFunction(function, self._transformer), target, n_jobs=n_jobs)
+
+    def take(self, indices: IntArray) -> Any:
+        """Return selected rows, transformed, in memory."""
+        return _as_rows(self._transformer, self._rows.take(indices))
+
+    def close(self) -> None:
+        """Remove temporary files."""
+        self._rows.close()
+
+
+def _fit_scaler(rows: RowDataset, n_jobs: int | None) -> Any:
+    """Fit a scaler to mean 0 and standard deviation 1 in one pass over blocks."""
+    from sklearn.preprocessing import StandardScaler
+
+    if not len(rows):
+        raise ValueError("X has no rows.")
+    # The reference point is a row of the data, so that squares of large numbers do not lose digits.
+    point = np.asarray(rows.take(np.zeros(1, dtype=np.intp))[0], dtype=np.float64)
+    moments: Moments = rows.add(MomentsFrom(point), n_jobs=n_jobs)
+    scaler = StandardScaler()
+    scaler.mean_ = moments.mean + point
+    scaler.var_ = moments.variance
+    # A feature that is constant up to rounding is not scaled.
+    constant = scaler.var_ <= 10 * np.finfo(np.float64).eps * moments.squares / moments.count
+    scaler.scale_ = np.where(constant, 1.0, np.sqrt(scaler.var_))
+    scaler.n_samples_seen_ = moments.count
+    scaler.n_features_in_ = rows.n_features
+    if rows.feature_names is not None:
+        scaler.feature_names_in_ = rows.feature_names
+    return scaler
+
+
+class _TransformedFunction:
+    """Function of rows that is applied after a transformer."""
+
+    def __init__(self, function: Function, transformer: Any) -> None:
+        self._function, self._transformer = function, transformer
+
+    def __call__(self, rows: Any, weights: Any = None) -> Any:
+        return self._function(_as_rows(self._transformer, rows), weights)
+
+
+def _as_rows(transformer: Any, rows: Any) -> Any:
+    values = np.asarray(transformer.transform(rows))
+    return np.ascontiguousarray(values if values.dtype in (np.float32, np.float64) else values.astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Number of rows, and sums over them. Moments of two blocks can be added.
+
+    Attributes
+    ----------
+    count : int
+        Number of rows.
+    sums, squares : ndarray of shape (n_features,)
+        Sums of differences from a reference point, and of their squares.
+    """
+
+    count: int
+    sums: FloatArray
+    squares: FloatArray
+
+    def __add__(self, other: "Moments") -> "Moments":
+        return Moments(self.count + other.count, self.sums + other.sums, self.squares + other.squares)
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean, relative to the reference point."""
+        return self.sums / self.count
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variance."""
+        return np.maximum(self.squares / self.count - self.mean**2, 0)
+
+
+class MomentsFrom:
+    """Function that returns the moments of a block of rows.
+
+    Parameters
+    ----------
+    point : ndarray of shape (n_features,)
+        Reference point near the data, so that squares of large numbers do not lose digits.
+    limit : float, default=inf
+        Rows that are farther from the point than this in a feature are ignored.
+    """
+
+    def __init__(self, point: FloatArray, limit: float = np.inf) -> None:
+        self._point, self._limit = point, limit
+
+    def __call__(self, rows: Any, weights: Any = None) -> Moments:
+        """Return the moments of a block."""
+        with np.errstate(over="ignore"):
+            differences = np.asarray(rows, dtype=np.float64) - self._point
+            is_close = np.abs(differences).max(axis=1) <= self._limit
+        differences = differences if is_close.all() else differences[is_close]
+        return Moments(len(differences), differences.sum(axis=0), (differences**2).sum(axis=0))
+
+
+def check_weights(weights: Any, rows: RowDataset) -> FloatArray | None:
+    """Return sample weights as an array, and raise ValueError if they are invalid."""
+    stored_weights = getattr(rows, "weights", None)
+    if weights is None and stored_weights is None:
+        return None
+    if stored_weights is not None:
+        if weights is not None:
+            raise ValueError("sample_weight is given, and X was opened with weight=...; give one of them.")
+        weights = (
+            stored_weights.read_rows(0, len(rows))[:, 0]
+            if hasattr(stored_weights, "read_rows")
+            else stored_weights
+        )
+    if hasattr(weights, "__dask_graph__"):
+        weights = weights.compute()
+    try:
+        array = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be numbers, got {weights!r}.") from error
+    if array.ndim == 0:
+        array = np.full(len(rows), float(array))
+    if array.shape != (len(rows),):
+        raise ValueError(f"sample_weight must be 1D with shape {(len(rows),)}, got {array.shape}.")
+    if not np.isfinite(array).all() or (array < 0).any() or not array.any():
+        raise ValueError("sample_weight must be finite numbers that are not negative and not all zero.")
+    return array
+
+
+def weight_unit(weights: FloatArray | None) -> float:
+    """Return the divisor of the weights: 1, or a power of 2 for weights too small or too large for sums."""
+    largest = 1.0 if weights is None else float(weights.max())
+    return 1.0 if _MIN_WEIGHT < largest < _MAX_WEIGHT else float(2.0 ** np.floor(np.log2(largest)))

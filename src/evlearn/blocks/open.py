@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from evlearn.blocks.cluster import Cluster
-from evlearn.blocks.dask_dataset import chunks_of, is_dask, open_dask
+from evlearn.blocks.dask_dataset import Cluster, chunks_of, is_dask, open_dask
 from evlearn.blocks.dataset import ArrayDataset, RowDataset, as_numbers, check_finite
-from evlearn.blocks.parquet import copy_files, is_paths, list_files
-from evlearn.blocks.parts import PartDataset
+from evlearn.blocks.parquet import PartDataset, copy_files, is_paths, list_files
 from evlearn.blocks.scratch import MappedFile, Scratch
 from evlearn.blocks.streams import is_stream, open_stream, open_table
 from evlearn.blocks.tables import Choice, check_no_ids, make_choice

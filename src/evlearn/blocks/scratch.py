@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.leftovers import lock, remove, remove_leftovers, unlock
+from evlearn.utils.files import lock, remove, remove_leftovers, unlock
 
 #: File names of temporary files: the identity of the content, if known, and a random part.
 _NAME = re.compile(r"\.evlearn-(?:([0-9a-f]{16})-)?[0-9a-f]{16}\.rows")

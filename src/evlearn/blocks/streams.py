@@ -10,8 +10,8 @@ import numpy as np
 from evlearn.blocks.dataset import ArrayDataset
 from evlearn.blocks.scratch import MappedFile, Scratch
 from evlearn.blocks.tables import BATCH_ROWS, Choice, Keys, Layout, key_schema
-from evlearn.utils.places import import_pyarrow
 from evlearn.utils.progress import Count
+from evlearn.utils.urls import import_pyarrow
 
 
 def is_stream(X: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evlearn.blocks.scratch import Scratch
-from evlearn.utils.places import import_pyarrow
+from evlearn.utils.urls import import_pyarrow
 
 #: Rows per batch; the first batch is also used to detect id columns.
 BATCH_ROWS = 1 << 16

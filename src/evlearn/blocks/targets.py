@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from evlearn.blocks.scratch import MappedFile, Scratch
-from evlearn.utils.files import check_folder, make_temporary, move_into_place
-from evlearn.utils.leftovers import remove, unlock
-from evlearn.utils.places import RemotePath, import_pyarrow, is_url, to_path
+from evlearn.utils.files import check_folder, make_temporary, move_into_place, remove, unlock
+from evlearn.utils.urls import RemotePath, import_pyarrow, is_url, to_path
 
 _LOCK = threading.Lock()
 

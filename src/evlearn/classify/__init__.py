@@ -4,8 +4,7 @@ from evlearn.classify.annotations import Annotations
 from evlearn.classify.forest import EvidentialForestClassifier, masses_from_forest
 from evlearn.classify.fusion import FusionClassifier
 from evlearn.classify.knn import EvidentialKNNClassifier
-from evlearn.classify.neural import EvidentialNeuralClassifier
-from evlearn.classify.rbf import EvidentialRBFClassifier
+from evlearn.classify.prototype_classifiers import EvidentialNeuralClassifier, EvidentialRBFClassifier
 from evlearn.classify.weights_of_evidence import masses_from_linear
 
 __all__ = [

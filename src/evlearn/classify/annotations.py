@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evlearn.belief import FocalSets
-from evlearn.classify.commonalities import masses_of_logs
+from evlearn.classify.weights_of_evidence import masses_of_logs
 from evlearn.partition import CredalPartition
 from evlearn.partition.credal_partition import of_classes
 from evlearn.preprocessing.reading import split_columns
@@ -396,6 +396,3 @@ def _sorted(values: Iterable[Any]) -> list[Any]:
         return sorted(distinct)
     except TypeError:
         return sorted(distinct, key=str)
-
-
-__all__ = ["Annotations"]

@@ -12,20 +12,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from evlearn import belief
 from evlearn.belief import FocalSets
+from evlearn.blocks.dataset import check_weights
 from evlearn.blocks.sparse import SparseBlock, with_length
 from evlearn.classify.labels import Labels, check_same_samples, read_labels
-from evlearn.cluster.centroids.weights import check_weights
-from evlearn.cluster.gaps import partition_with_gaps
-from evlearn.mixture.gaps import Gaps, gaps_of
+from evlearn.cluster.missing_values import partition_with_gaps
+from evlearn.mixture.missing_values import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import with_names_of
 from evlearn.partition.predictions import decide
-from evlearn.utils.callbacks import CallbackSupportMixin
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
+from evlearn.utils.convergence import CallbackSupportMixin
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.parameters import Switchable
 from evlearn.utils.reading import Numbers, read_numbers
-from evlearn.utils.switches import Switchable
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_choice
 
@@ -63,10 +64,17 @@ class Training(NamedTuple):
 class EvidentialClassifier(Switchable, ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     """Base class with predictions from the mass functions that an estimator computes by `_masses`."""
 
-    _gaps: Gaps | None
+    n_features_in_: fields.Stored[fields.PositiveCount]
+    feature_names_in_: fields.StoredIfSet[fields.FeatureNames]
+    objective_: fields.StoredIfSet[fields.ExtendedNumber]
+    objective_history_: fields.StoredIfSet[fields.ExtendedVector]
+    n_iter_: fields.StoredIfSet[int]
+    converged_: fields.StoredIfSet[bool]
 
-    classes_: npt.NDArray[Any]
-    focal_sets_: FocalSets
+    _gaps: fields.StoredIfSet[Gaps | None]
+
+    classes_: fields.Stored[fields.ClassLabels]
+    focal_sets_: fields.Stored[FocalSets]
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
         """Predict the mass functions of samples.
@@ -297,3 +305,15 @@ class EvidentialClassifier(Switchable, ClassifierMixin, CallbackSupportMixin, Ba
 
     def _known_gaps(self) -> Gaps:
         return gaps_of(self, "to sparse features, or by an older release")
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        gaps = self.__dict__.get("_gaps")
+        if gaps is not None:
+            fields.check_features(self, len(gaps.center))
+
+
+def check_simple(sets: FocalSets) -> None:
+    """Raise unless sets are the single classes and the set of all classes."""
+    if not np.array_equal(sets.membership, FocalSets.simple(sets.frame_size).membership):
+        raise ValueError("its sets must be the single classes and the set of all classes")

@@ -1,7 +1,7 @@
 """Evidential forests."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -12,21 +12,20 @@ from sklearn.tree import ExtraTreeRegressor
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from evlearn.belief import FocalSets, commonality, contour, expand_masses, pignistic
+from evlearn.belief import FocalSets, check_masses, commonality, contour, expand_masses, pignistic
 from evlearn.classify.base import EvidentialClassifier
-from evlearn.classify.box_tree import BoxTree
-from evlearn.classify.commonalities import masses_of_logs
-from evlearn.classify.distinct_rows import distinct_rows
 from evlearn.classify.labels import Labels, singletons_and_frame
 from evlearn.classify.leaves import Leaves
-from evlearn.classify.sample_weights import read_weights
-from evlearn.classify.units import in_units, usual_values
+from evlearn.classify.samples import distinct_rows, in_units, read_weights, usual_values
+from evlearn.classify.weights_of_evidence import masses_of_logs
+from evlearn.neighbors import BoxTree
 from evlearn.partition import CredalPartition
 from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import split_pipeline, with_names_of
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import BoolArray, ClassifierLike, FloatArray, IntArray
-from evlearn.utils.validation import check_choice, check_integer, check_real
+from evlearn.utils.validation import check_choice, check_integer, check_real, check_shape
 
 #: Candidates of "auto" for min_samples_split, and range of the effective number of trees.
 _SIZES = (2, 4, 8, 16, 32)
@@ -40,6 +39,7 @@ _TINY = 1e-300
 _MIN_FACTOR = 1e-9
 
 
+@fields.stored
 class EvidentialForestClassifier(EvidentialClassifier):
     r"""Evidential forest: trees whose leaves are mass functions.
 
@@ -122,6 +122,16 @@ class EvidentialForestClassifier(EvidentialClassifier):
     >>> model.predict_mass([[5, 3, 100, 100]]).masses.round(2)
     array([[0., 0., 0., 0., 1.]])
     """
+
+    _leaves: fields.Stored[Leaves]
+    _surroundings: fields.Stored[BoxTree]
+    _n_neighbors: fields.Stored[int]
+    _reach: fields.Stored[fields.NonnegativeExtendedNumber]
+    _center: fields.Stored[fields.Vector]
+    _unit: fields.Stored[fields.ScaleVector]
+    effective_n_estimators_: fields.Stored[fields.NonnegativeNumber]
+    min_samples_split_: fields.Stored[Annotated[int, fields.whole(2)]]
+    oob_partition_: fields.StoredIfSet[CredalPartition]
 
     _takes_gaps = True
 
@@ -289,6 +299,34 @@ class EvidentialForestClassifier(EvidentialClassifier):
         masses *= factors
         masses[:, -1] += 1 - factors[:, 0]
         return masses
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        self._check_parameters()
+        sets, leaves = self.focal_sets_, self._leaves
+        n_features = self.n_features_in_
+        rows = self._surroundings.samples
+        check_shape("rows", rows, (len(rows), n_features))
+        for name in ("_center", "_unit"):
+            check_shape(name, getattr(self, name), (n_features,))
+        if self._n_neighbors > len(rows):
+            raise ValueError("it needs more neighbors than there are samples")
+        if sets.frame_size != len(self.classes_) or sets.intersection_gap is not None:
+            raise ValueError("its sets do not match classes_")
+        n_nodes, n_leaves = len(leaves.features), len(leaves.masses)
+        check_shape("thresholds", leaves.thresholds, (n_nodes,))
+        check_shape("children", leaves.children, (n_nodes, 2))
+        check_shape("masses", leaves.masses, (n_leaves, len(sets) - 1))
+        leaf = leaves.features < 0
+        # Children follow their parents, so each path ends at a leaf.
+        follows = (leaves.children > np.arange(n_nodes)[:, None]) & (leaves.children < n_nodes)
+        if not (follows | leaf[:, None]).all() or (leaves.children[leaf] >= n_leaves).any():
+            raise ValueError("a node of its trees has a child that does not exist")
+        roots = leaves.roots
+        if leaves.features.max(initial=-1) >= n_features or not len(roots) or roots.max() >= n_nodes:
+            raise ValueError("its trees refer to features or nodes that do not exist")
+        check_masses(np.pad(leaves.masses, ((0, 0), (1, 0))), sets)
 
 
 class _Sample(NamedTuple):
@@ -485,6 +523,3 @@ def _fit_effective_number(
         return float(effective_n_estimators), loss(np.log(effective_n_estimators))
     result = minimize_scalar(loss, bounds=np.log(_EFFECTIVE_RANGE), method="bounded")
     return float(np.exp(result.x)), float(result.fun)
-
-
-__all__ = ["EvidentialForestClassifier", "masses_from_forest"]

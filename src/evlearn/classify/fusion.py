@@ -1,7 +1,7 @@
 """Fusion of classifiers or sensors by Dempster's rule, with learned reliabilities."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,11 +27,18 @@ from evlearn.classify.labels import Labels, check_same_samples, read_labels
 from evlearn.partition import CredalPartition
 from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import predicted_partition, predicts_masses, split_pipeline, with_names_of
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.reading import select_rows
 from evlearn.utils.typing import BoolArray, ClassifierLike, FloatArray
-from evlearn.utils.validation import check_choice, check_integer, check_not_container, check_unique_names
+from evlearn.utils.validation import (
+    check_choice,
+    check_integer,
+    check_not_container,
+    check_shape,
+    check_unique_names,
+)
 
 #: Maximum number of classes for masses on all sets.
 _MAX_CLASSES = 12
@@ -41,6 +48,12 @@ _START, _TINY = 0.9, 1e-6
 _PENALTY = 0.02
 
 
+def _member(location: str, value: object) -> None:
+    if not (predicts_masses(value) and hasattr(split_pipeline(value)[1], "classes_")):
+        raise ValueError(f"{location} must be an evidential classifier")
+
+
+@fields.stored
 class FusionClassifier(EvidentialClassifier):
     """Several classifiers or sensors combined by Dempster's rule, each discounted by its reliability.
 
@@ -110,6 +123,9 @@ class FusionClassifier(EvidentialClassifier):
     >>> bool(model.score(X, y) > max(member.score(X, y) for member in model.estimators_))
     True
     """
+
+    estimators_: fields.Stored[Annotated[list[Any], fields.list_of(_member, min_length=1), fields.NESTED]]
+    reliabilities_: fields.Stored[Annotated[FloatArray, fields.array(2, low=0, high=1)]]
 
     _takes_gaps = True
 
@@ -283,6 +299,23 @@ class FusionClassifier(EvidentialClassifier):
             product *= commonality(masses, self.focal_sets_)
         return normalize(np.maximum(masses_from("commonality", product, self.focal_sets_), 0), self.focal_sets_)
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        classes, members = self.classes_, self.estimators_
+        self._check_members()
+        check_shape("reliabilities_", self.reliabilities_, (len(members), len(classes)))
+        if len(self.estimators) != len(members) or self.focal_sets_.frame_size != len(classes):
+            raise ValueError("its members, sets and classes_ are not consistent")
+        if self.discounting == "contextual" and not self.focal_sets_.is_full:
+            raise ValueError("its sets must be all subsets of the classes")
+        for member in members:
+            fields.check_features(member, self.n_features_in_)
+            if not np.isin(split_pipeline(member)[1].classes_, classes).all():
+                raise ValueError("a member has classes that are not in classes_")
+        if self._family(np.zeros((1, self.n_features_in_))) != self.focal_sets_:
+            raise ValueError("its members have other focal sets")
+
 
 def _gaps(X: Any) -> BoolArray | None:
     """Return True for missing cells; None if this cannot be determined."""
@@ -314,6 +347,3 @@ def _fit_reliabilities(plausibilities: FloatArray, targets: FloatArray, n_each: 
     start = np.full(shape[0] * n_each, _START)
     result = minimize(loss, start, jac=True, bounds=[(0, 1)] * len(start)).x
     return np.asarray(np.broadcast_to(result.reshape(shape), (len(against), against.shape[2])).copy())
-
-
-__all__ = ["FusionClassifier"]

@@ -1,36 +1,190 @@
 """Evidential k-nearest neighbors."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
+from evlearn.belief import contour
 from evlearn.blocks.sparse import SparseBlock
-from evlearn.classify.base import EvidentialClassifier
-from evlearn.classify.box_tree import BoxTree
+from evlearn.classify.base import EvidentialClassifier, check_simple
 from evlearn.classify.labels import Labels, read_share
-from evlearn.classify.leave_one_out import LeaveOneOut, Neighborhoods, Setting
-from evlearn.classify.metric_search import GivenDistances, MetricSearch
-from evlearn.classify.neighbor_evidence import default_scales, make_evidence
-from evlearn.classify.sample_weights import SampleWeights, nearest_by_weight, read_weights
+from evlearn.classify.neighbor_evidence import CrispEvidence, Evidence, SoftEvidence, default_scales, make_evidence
+from evlearn.classify.samples import SampleWeights, read_weights
 from evlearn.cluster.dissimilarities import check_dissimilarities
+from evlearn.neighbors import BoxTree, GivenDistances, MetricSearch
 from evlearn.partition import CredalPartition
-from evlearn.utils.convergence import atomic_fit, publish_trace
+from evlearn.storage import fields
+from evlearn.utils.convergence import Trace, atomic_fit, minimize_lbfgs, publish_trace
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.progress import Steps, expect_tasks
-from evlearn.utils.typing import FloatArray, Metric, NumbersLike
+from evlearn.utils.progress import Count, Steps, expect_tasks
+from evlearn.utils.typing import FloatArray, IntArray, Metric, NumbersLike
 from evlearn.utils.validation import check_flag, check_integer, check_real, check_shape
 
 _FLOOR = 0.1  # of scales, relative to their default
 #: Candidates of "auto".
 _NUMBERS = (5, 10, 20, 40)
 _ALPHAS = (0.1, 0.3, 0.6, 0.95)
+_GRADIENT = 1e-9
+_N_COMPARED = 1000  # samples to compare settings
+_TINY = 1e-12
+_Search = Callable[[int], tuple[npt.NDArray[np.int32], FloatArray]]
 
 
+class Neighborhoods(NamedTuple):
+    """Nearest other samples, squared distances and weights; None means weights of 1."""
+
+    neighbors: npt.NDArray[np.int32]
+    squares: FloatArray
+    counts: FloatArray | None
+
+    def of(self, rows: IntArray) -> "Neighborhoods":
+        """Return the neighborhoods of some samples."""
+        counts = None if self.counts is None else self.counts[rows]
+        return Neighborhoods(self.neighbors[rows], self.squares[rows], counts)
+
+
+class Setting(NamedTuple):
+    """Number of neighbors, and the mass of a neighbor at distance 0."""
+
+    n_neighbors: int
+    alpha: float
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """Leave-one-out problem of training samples.
+
+    Attributes
+    ----------
+    evidence : Evidence
+        Evidence of neighbors.
+    nearest : callable
+        Function of the number of neighbors that returns `Neighborhoods`.
+    targets : ndarray of shape (n_samples, n_classes)
+        Targets of the classes.
+    truth : ndarray of shape (n_samples, n_classes)
+        Probabilities of the classes by the labels.
+    share : float
+        Share of the mass on the frame that counts for each class.
+    importance : ndarray of shape (n_samples,) or None
+        Weight of the error of each sample; None means weights of 1.
+    start : ndarray of shape (n_scales,)
+        Initial scales.
+    floor : ndarray of shape (n_scales,)
+        Minimum factors of the initial scales.
+    """
+
+    evidence: Evidence
+    nearest: Callable[[int], Neighborhoods]
+    targets: FloatArray
+    truth: FloatArray
+    share: float
+    importance: FloatArray | None
+    start: FloatArray
+    floor: FloatArray
+
+    def choose(self, settings: Sequence[Setting], *, optimize: bool, **limits: Any) -> Setting:
+        """Return the setting with the smallest log-loss."""
+        rows = np.unique(np.linspace(0, len(self.truth) - 1, _N_COMPARED).astype(np.intp))
+
+        progress = Count("search", "setting", len(settings))
+
+        def log_loss(setting: Setting) -> float:
+            neighborhoods = self.nearest(setting.n_neighbors).of(rows)
+            scales = (
+                self._fit_factors(setting, neighborhoods, rows, optimize=optimize, **limits).state * self.start
+            )
+            masses = self.evidence.masses(
+                neighborhoods.neighbors, neighborhoods.squares, scales, setting.alpha, neighborhoods.counts
+            )
+            plausibilities = contour(masses, self.evidence.focal_sets)
+            likelihoods = (plausibilities * self.truth[rows]).sum(axis=1) / plausibilities.sum(axis=1)
+            weights = None if self.importance is None else self.importance[rows]
+            progress.add(1)
+            return -float(np.average(np.log(np.maximum(likelihoods, _TINY)), weights=weights))
+
+        return min(settings, key=log_loss)
+
+    def fit(self, setting: Setting, *, optimize: bool, **limits: Any) -> Trace[FloatArray]:
+        """Fit the factors of the initial scales, which do not depend on units."""
+        rows = np.arange(len(self.truth))
+        return self._fit_factors(setting, self.nearest(setting.n_neighbors), rows, optimize=optimize, **limits)
+
+    def _fit_factors(
+        self, setting: Setting, neighborhoods: Neighborhoods, rows: IntArray, *, optimize: bool, **limits: Any
+    ) -> Trace[FloatArray]:
+        targets = self.targets[rows]
+        importance = None if self.importance is None else self.importance[rows]
+
+        def evaluate(factors: FloatArray) -> tuple[float, FloatArray]:
+            scales = factors * self.start
+            arguments = (
+                neighborhoods.neighbors,
+                neighborhoods.squares,
+                scales,
+                setting.alpha,
+                targets,
+                self.share,
+            )
+            loss, slopes = self.evidence.loss(*arguments, neighborhoods.counts, importance)
+            return loss, slopes * self.start
+
+        initial = np.ones(len(self.start))
+        if not optimize:
+            return Trace(initial, [evaluate(initial)[0]], converged=True)
+        return minimize_lbfgs(evaluate, initial, lower=self.floor, gradient_tol=_GRADIENT, **limits)
+
+
+def nearest_by_weight(
+    search: _Search, n_samples: int, n_neighbors: int, weights: FloatArray, own_weights: FloatArray | None = None
+) -> tuple[npt.NDArray[np.int32], FloatArray, FloatArray]:
+    """Return the nearest samples with a total weight of `n_neighbors`, or all samples.
+
+    Parameters
+    ----------
+    search : callable
+        Function of k that returns the k nearest samples of each row, and squared distances.
+    n_samples : int
+        Number of samples.
+    n_neighbors : int
+        Total weight of the neighbors; the last neighbor may count partially.
+    weights : ndarray of shape (n_samples,)
+        Weights of the samples.
+    own_weights : ndarray of shape (n_rows,) or None
+        Remaining weights of the rows themselves, if they are the samples.
+
+    Returns
+    -------
+    numbers, squares, counts : ndarray of shape (n_rows, width)
+        Samples, squared distances, and the weight of each neighbor, 0 if fewer neighbors are needed.
+    """
+    width = min(n_neighbors, n_samples)
+    while True:
+        numbers, squares = search(width)
+        neighbor_weights = weights[numbers]
+        if own_weights is not None:
+            numbers = np.column_stack([np.arange(len(own_weights), dtype=np.int32), numbers])
+            squares, neighbor_weights = (
+                np.column_stack([np.zeros(len(own_weights)), squares]),
+                np.column_stack([own_weights, neighbor_weights]),
+            )
+        sums = neighbor_weights.cumsum(axis=1)
+        if width == n_samples or (sums[:, -1] >= n_neighbors).all():
+            break
+        width = min(2 * width, n_samples)
+    counts = np.clip(n_neighbors - (sums - neighbor_weights), 0, neighbor_weights)
+    is_used = np.append(True, counts[:, 1:].any(axis=0))
+    neighbors = np.ascontiguousarray(numbers[:, is_used])
+    return neighbors, np.ascontiguousarray(squares[:, is_used]), np.ascontiguousarray(counts[:, is_used])
+
+
+@fields.stored
 class EvidentialKNNClassifier(EvidentialClassifier):
     r"""Evidential k-nearest neighbors, with evidence that decreases with the distance.
 
@@ -129,8 +283,14 @@ class EvidentialKNNClassifier(EvidentialClassifier):
     array([[0., 0., 0., 0., 1.]])
     """
 
-    _tree: BoxTree | MetricSearch | GivenDistances
-    _counts: FloatArray | None = None
+    _evidence: fields.Stored[CrispEvidence | SoftEvidence]
+    _n_samples: fields.Stored[fields.PositiveCount]
+    gamma_: fields.Stored[fields.NonnegativeVector]
+    n_neighbors_: fields.Stored[fields.PositiveCount]
+    alpha_: fields.Stored[fields.Fraction]
+
+    _tree: fields.Stored[BoxTree | MetricSearch | GivenDistances]
+    _counts: fields.StoredIfSet[fields.NonnegativeVector | None] = None
 
     # Share of the mass on all classes that counts for each of them in the loss; 1 compares plausibilities with
     # labels.
@@ -297,5 +457,35 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         neighbors, squares, counts = nearest_by_weight(search, self._n_samples, self.n_neighbors_, self._counts)
         return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha_, counts)
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        self._check_parameters()
+        evidence, sets = self._evidence, self.focal_sets_
+        n_samples, n_features = self._size_of_search()
+        fields.check_features(self, n_features)
+        fields.check_count(self, "_n_samples", n_samples)
+        check_shape("_counts", self._counts, (n_samples,))
+        if evidence.focal_sets != sets or sets.frame_size != len(self.classes_):
+            raise ValueError("its labels and focal_sets_ have different sets")
+        check_shape("gamma_", self.gamma_, (evidence.n_scales,))
+        if isinstance(evidence, SoftEvidence):
+            check_shape("denials", evidence.denials, (n_samples, len(sets) - 1))
+            return
+        check_simple(sets)
+        check_shape("codes", evidence.codes, (n_samples,))
+        if evidence.codes.max() >= sets.frame_size or evidence.codes.dtype != np.int32:
+            raise ValueError("codes must be class indices of 32 bits")
 
-__all__ = ["EvidentialKNNClassifier"]
+    def _size_of_search(self) -> tuple[int, int]:
+        """Return the numbers of training samples and of features of the neighbor search."""
+        search = self._tree
+        if isinstance(search, BoxTree):
+            matches, shape = self.metric == "euclidean", search.samples.shape
+        elif isinstance(search, MetricSearch):
+            matches, shape = search.metric == self.metric, search.samples.shape
+        else:
+            matches, shape = self.metric == "precomputed", 2 * (self.n_features_in_,)
+        if not matches:
+            raise ValueError("its metric does not match its neighbor search")
+        return int(shape[0]), int(shape[1])

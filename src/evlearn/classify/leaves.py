@@ -7,16 +7,18 @@ any class.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 _BLOCK = 1 << 18  # maximum number of leaves per block
 
 
+@fields.stored
 @dataclass(frozen=True)
 class Leaves:
     """Trees of a forest. Nodes of all trees are numbered jointly, each after its parent.
@@ -35,11 +37,11 @@ class Leaves:
         Masses of leaves on nonempty sets; the last is the set of all classes.
     """
 
-    roots: IntArray
-    features: IntArray
-    thresholds: FloatArray
-    children: IntArray
-    masses: FloatArray
+    roots: fields.Indices
+    features: Annotated[IntArray, fields.array(1, "i", low=-1)]
+    thresholds: fields.ExtendedVector
+    children: Annotated[IntArray, fields.array(2, "i", low=0)]
+    masses: fields.Masses
 
     @classmethod
     def of(cls, trees: Sequence[Any], n_sets: int, prior_strength: float, smallest: float = 0) -> "Leaves":

@@ -6,7 +6,7 @@ are multiplied.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,10 @@ from sklearn.metrics import pairwise_distances
 from evlearn.belief import FocalSets, commonality, expand_masses
 from evlearn.blocks.sparse import SparseBlock
 from evlearn.classify.labels import Labels, singletons_and_frame
-from evlearn.classify.metric_search import plain_rows
 from evlearn.cluster.neighbors.label_search import weights_to_masses
 from evlearn.kernels.neighbor_loss import loss
+from evlearn.neighbors import plain_rows
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray, Metric
 from evlearn.utils.validation import EXTREME_RATIO, distance_ratios
@@ -69,7 +70,7 @@ class Evidence(Protocol):
         """
 
 
-def make_evidence(labels: Labels) -> Evidence:
+def make_evidence(labels: Labels) -> "CrispEvidence | SoftEvidence":
     """Create the evidence of crisp or soft labels."""
     if labels.codes is not None:
         return CrispEvidence(singletons_and_frame(labels), labels.codes.astype(np.int32))
@@ -79,6 +80,7 @@ def make_evidence(labels: Labels) -> Evidence:
     return SoftEvidence(family, 1 - commonality(masses, family)[:, 1:])
 
 
+@fields.stored
 @dataclass(frozen=True)
 class CrispEvidence:
     r"""Evidence of crisp labels.
@@ -95,7 +97,7 @@ class CrispEvidence:
     """
 
     focal_sets: FocalSets
-    codes: npt.NDArray[np.int32]
+    codes: Annotated[npt.NDArray[np.int32], fields.array(1, "i", low=0)]
 
     @property
     def n_scales(self) -> int:
@@ -149,6 +151,7 @@ class CrispEvidence:
         return sums.reshape(n_rows, n_classes)
 
 
+@fields.stored
 @dataclass(frozen=True)
 class SoftEvidence:
     r"""Evidence of soft labels.
@@ -165,7 +168,7 @@ class SoftEvidence:
     """
 
     focal_sets: FocalSets
-    denials: FloatArray
+    denials: Annotated[FloatArray, fields.array(2, low=-1e-6, high=fields.LARGEST_MASS)]
 
     @property
     def n_scales(self) -> int:

@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 from scipy.special import expit, log_softmax, logsumexp
 
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray
 
@@ -22,6 +23,7 @@ _MAX_DIFFERENCES = 4096  # maximum size of an array of differences
 _Parameters = TypeVar("_Parameters", "ENNParameters", "RBFParameters")
 
 
+@fields.stored
 @dataclass(frozen=True)
 class ENNParameters:
     r"""Parameters of an evidential neural network.
@@ -38,10 +40,10 @@ class ENNParameters:
         Logits of the strengths of the prototypes.
     """
 
-    prototypes: FloatArray
-    eta: FloatArray
-    beta: FloatArray
-    xi: FloatArray
+    prototypes: fields.Matrix
+    eta: fields.Vector
+    beta: fields.Matrix
+    xi: fields.Vector
 
     @property
     def scales(self) -> FloatArray:
@@ -159,6 +161,7 @@ class ENNLoss:
         return value, [by_place, by_scale, by_member, by_strength]
 
 
+@fields.stored
 @dataclass(frozen=True)
 class RBFParameters:
     r"""Parameters of a network with weights of evidence.
@@ -173,9 +176,9 @@ class RBFParameters:
         Evidence of each prototype for or against each class.
     """
 
-    prototypes: FloatArray
-    gamma: FloatArray
-    weights: FloatArray
+    prototypes: fields.Matrix
+    gamma: fields.Vector
+    weights: fields.Matrix
 
     @property
     def scales(self) -> FloatArray:

@@ -5,8 +5,7 @@ from evlearn.cluster.centroids.bpec import BPEC
 from evlearn.cluster.centroids.ccm import CCM
 from evlearn.cluster.centroids.cecm import CECM
 from evlearn.cluster.centroids.ecm import ECM
-from evlearn.cluster.centroids.images import segment_image
-from evlearn.cluster.centroids.secm import SECM
+from evlearn.cluster.centroids.secm import SECM, segment_image
 from evlearn.cluster.focal_families import FocalFamily, neighbor_pairs
 from evlearn.cluster.model_based.bootclus import BootClus
 from evlearn.cluster.model_based.merged_mixture import MergedMixture

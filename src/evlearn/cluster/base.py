@@ -1,7 +1,8 @@
 """Base class of evidential clusterers, whose predictions are views of a credal partition."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,21 +11,29 @@ from sklearn.base import BaseEstimator, ClusterMixin
 
 from evlearn.belief import FocalSets
 from evlearn.blocks.open import needs_blocks
-from evlearn.cluster.collapse import lacks_evidence, warn_of_few_samples, without_evidence
-from evlearn.cluster.gaps import Assign, masses_with_gaps
+from evlearn.cluster.fit_warnings import lacks_evidence, warn_of_few_samples, without_evidence
+from evlearn.cluster.missing_values import Assign, masses_with_gaps
 from evlearn.exceptions import ScaleWarning
-from evlearn.mixture.gaps import Gaps, gaps_of
+from evlearn.mixture.missing_values import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.credal_partition import with_problems
 from evlearn.partition.estimators import digest_of_data, with_names_of
-from evlearn.preprocessing.description import format_number
-from evlearn.utils.callbacks import CallbackSupportMixin
-from evlearn.utils.convergence import warn_caller
+from evlearn.storage import fields
+from evlearn.utils.convergence import CallbackSupportMixin, warn_caller
+from evlearn.utils.formatting import format_number
+from evlearn.utils.parameters import Switchable
 from evlearn.utils.reading import Numbers, read_numbers
-from evlearn.utils.switches import Switchable
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
-from evlearn.utils.validation import check_no_extreme_rows, check_range
+from evlearn.utils.validation import check_integer, check_no_extreme_rows, check_range, check_real
 
+#: Checks of the parameters of these names.
+_CHECKS: dict[str, Callable[[str, Any], None]] = {
+    "n_init": partial(check_integer, minimum=1),
+    "max_iter": partial(check_integer, minimum=1),
+    "tol": partial(check_real, low=0),
+    "beta": partial(check_real, low=1, open_low=True, or_auto=True),
+    "delta": partial(check_real, low=0, open_low=True, or_auto=True, or_infinity=True),
+}
 #: Metrics that depend on the units of the columns.
 _UNIT_METRICS = ("euclidean", "sqeuclidean", "manhattan", "cityblock", "minkowski", "chebyshev", "l1", "l2")
 #: Ratio of standard deviations beyond which the less variable column hardly influences distances.
@@ -34,20 +43,27 @@ _MAX_SCALE_RATIO = 500.0
 class EvidentialClusterer(Switchable, ClusterMixin, CallbackSupportMixin, BaseEstimator):
     """Base class: an estimator implements `predict_mass`, from which the other predictions are derived."""
 
+    n_features_in_: fields.Stored[fields.PositiveCount]
+    feature_names_in_: fields.StoredIfSet[fields.FeatureNames]
+    objective_: fields.StoredIfSet[fields.ExtendedNumber]
+    objective_history_: fields.StoredIfSet[fields.ExtendedVector]
+    n_iter_: fields.StoredIfSet[int]
+    converged_: fields.StoredIfSet[bool]
+
     credal_partition_: CredalPartition
-    focal_sets_: FocalSets
+    focal_sets_: fields.Stored[FocalSets]
     masses_: FloatArray
     labels_: IntArray
 
     #: Whether missing values are accepted and increase doubt.
     _takes_gaps = False
-    _gaps: Gaps | None
+    _gaps: fields.StoredIfSet[Gaps | None]
 
     #: Whether the fit had at most as many samples as clusters, so that no sample is sure.
-    _lacks_evidence = False
+    _lacks_evidence: fields.StoredIfSet[bool] = False
 
     #: Sentences about problems of the fit, for the summaries of its results.
-    _problems: tuple[str, ...] = ()
+    _problems: fields.StoredIfSet[fields.Sentences] = ()
 
     #: Whether `predict_mass` returns the masses of the fit for training samples, so that no digest is needed.
     _predicts_its_fit = False
@@ -135,6 +151,12 @@ class EvidentialClusterer(Switchable, ClusterMixin, CallbackSupportMixin, BaseEs
         # n_features_in_ is no evidence of a fit, because it is set before anything is learned.
         return "focal_sets_" in self.__dict__
 
+    def _check_parameters(self) -> None:
+        """Check the parameters that have the same meaning in several clusterers."""
+        for name, value in self.get_params(deep=False).items():
+            if name in _CHECKS:
+                _CHECKS[name](name, value)
+
     # Missing values
 
     def _fill_missing(self, numbers: Numbers, n_components: int) -> FloatArray:
@@ -144,8 +166,12 @@ class EvidentialClusterer(Switchable, ClusterMixin, CallbackSupportMixin, BaseEs
 
     def _allow_ignorance(self, family: FocalSets) -> FocalSets:
         """Return the focal sets of a fit, with the set of all clusters if values or evidence are missing."""
-        has_ignorance = self._lacks_evidence or self.__dict__.get("_gaps") is not None
-        return family.with_omega() if has_ignorance else family
+        return family.with_omega() if self._needs_omega else family
+
+    @property
+    def _needs_omega(self) -> bool:
+        """True if values or evidence are missing, so that the set of all clusters must be a focal set."""
+        return self._lacks_evidence or self.__dict__.get("_gaps") is not None
 
     def _add_doubt(self, numbers: Numbers, partition: CredalPartition, assign: Assign) -> CredalPartition:
         """Return the partition of a fit with the doubt of samples that have missing values."""
@@ -209,6 +235,31 @@ class EvidentialClusterer(Switchable, ClusterMixin, CallbackSupportMixin, BaseEs
             self.credal_partition_ = with_names_of(X, self.credal_partition_)
             if not self._predicts_its_fit:
                 self._fitted_to = digest_of_data(X)
+
+    # Files
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        model, gaps = self.__dict__.get("_model"), self.__dict__.get("_gaps")
+        if model is not None and model.focal_sets != self.focal_sets_:
+            raise ValueError("its model and focal_sets_ have different sets")
+        if gaps is not None:
+            fields.check_features(self, len(gaps.center))
+
+    def _check_reach(self, metric: Any, training: Any, indices: Any) -> None:
+        """Raise unless rows have a value for each training sample, or for each feature."""
+        if self._metric != metric or metric is None:
+            raise ValueError(
+                f"its metric is {fields.shortened(self._metric)}, but its model has {fields.shortened(metric)}"
+            )
+        if (metric == "precomputed") != (training is None):
+            raise ValueError(
+                f"with metric={fields.shortened(metric)}, its training samples are missing or not allowed"
+            )
+        if training is not None:
+            fields.check_features(self, training.shape[1])
+        elif indices.max(initial=0) >= self.n_features_in_:
+            raise ValueError(f"it refers to a sample beyond the {self.n_features_in_} columns of a row")
 
 
 def read_in_memory(estimator: Any, X: Any, *, reset: bool) -> FloatArray:

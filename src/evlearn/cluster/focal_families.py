@@ -1,7 +1,10 @@
 """Families of focal sets: specifications, and selection of pairs of clusters after a first fit."""
 
+import os
+import re
 from collections.abc import Iterable, Sized
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -11,9 +14,9 @@ from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.partition import CredalPartition
-from evlearn.partition.reading import as_credal
-from evlearn.utils.memory import available_memory
-from evlearn.utils.specification import Specification
+from evlearn.partition.estimators import as_credal
+from evlearn.storage import fields
+from evlearn.utils.parameters import Specification
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_choice, check_flag, check_integer
 
@@ -22,8 +25,10 @@ KINDS = ("simple", "pairs", "full", "neighbor_pairs")
 _PAIRS_EACH = 2
 # Memory of masses that is always accepted, in bytes, and maximum ratio of larger memory to that of the data.
 _FREE_BYTES, _TIMES_THE_DATA = 1 << 30, 64
+_MACHINE, _CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
+@fields.stored
 @dataclass
 class FocalFamily(Specification):
     """Specification of a family of focal sets, for the parameter `focal_sets` of clusterers.
@@ -132,6 +137,12 @@ def neighbor_pairs(partition: CredalPartition | ArrayLike, *, n_neighbors: int =
     family = credal.focal_sets.with_sets(pairs)
     masses = belief.expand_masses(credal.masses, credal.focal_sets, family)
     return NeighborPairs(pairs, similarity, family, masses)
+
+
+def pairs_after_fit(focal_sets: Any, masses: FloatArray, family: FocalSets) -> NeighborPairs:
+    """Return the pairs for the second fit with "neighbor_pairs" in the parameter `focal_sets`."""
+    partition = CredalPartition(masses, family, validate=False)
+    return neighbor_pairs(partition, n_neighbors=n_pair_neighbors(focal_sets))
 
 
 #: Types of the parameter `focal_sets` of methods with the default "auto", and of other methods.
@@ -289,7 +300,55 @@ def mutual_neighbors(similarity: FloatArray, n_neighbors: int) -> list[tuple[int
     return list(zip(first.tolist(), second.tolist(), strict=True))
 
 
+def given_masses(init: Any, n_samples: int, focal_sets: FocalSets) -> FloatArray:
+    """Return initial masses that the user passed."""
+    masses = belief.check_masses(init, focal_sets, name="init")
+    if masses.shape != (n_samples, len(focal_sets)):
+        raise ValueError(
+            f"init must have shape {(n_samples, len(focal_sets))}, with masses of each sample on each focal set, "
+            f"got shape {masses.shape}."
+        )
+    return masses
+
+
 def random_masses(n_samples: int, n_sets: int, random: np.random.RandomState) -> FloatArray:
     """Draw random initial masses."""
     masses = random.uniform(size=(n_samples, n_sets))
     return np.asarray(masses / masses.sum(axis=1, keepdims=True))
+
+
+def available_memory() -> int | None:
+    """Return the number of bytes that this process can still use, of the machine or of its container.
+
+    Returns
+    -------
+    int or None
+        Number of bytes; the total memory of the machine if the amount in use is unknown, and None if nothing is
+        known.
+    """
+    sizes = [size for size in (_of_machine(), _of_container()) if size is not None]
+    return min(sizes, default=None)
+
+
+def _of_machine() -> int | None:
+    available = re.search(r"^MemAvailable: *(\d+) kB", _text(_MACHINE), re.MULTILINE)
+    if available:
+        return 1024 * int(available[1])
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # Windows has no sysconf; some systems lack these names
+        return None
+
+
+def _of_container() -> int | None:
+    limit = _text(_CONTAINER / "memory.max").strip()
+    # Pages of cached files are not counted, because the system frees them when memory is short.
+    in_use = re.search(r"^anon (\d+)", _text(_CONTAINER / "memory.stat"), re.MULTILINE)
+    return max(int(limit) - int(in_use[1]), 0) if limit.isdigit() and in_use else None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ""

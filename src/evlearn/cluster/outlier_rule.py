@@ -20,13 +20,14 @@ distribution).
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from evlearn.belief import FocalSets
+from evlearn.storage import fields
 from evlearn.utils.quantiles import weighted_quantile, weighted_quantiles
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
@@ -49,6 +50,7 @@ _ON_SEGMENT, _MIN_OUTSIDE_SHARE = 1e-3, 0.1
 _MIN_REACH = 1.05
 
 
+@fields.stored
 @dataclass(frozen=True)
 class OutlierRule:
     """Distances beyond which samples are outliers.
@@ -61,8 +63,8 @@ class OutlierRule:
         Exponent p, which determines how fast the mass on the empty set increases with the distance.
     """
 
-    reaches: FloatArray
-    steepness: float
+    reaches: Annotated[FloatArray, fields.array(1, low=np.finfo(float).tiny, high=1e100)]
+    steepness: fields.PositiveNumber
 
     @classmethod
     def learn(

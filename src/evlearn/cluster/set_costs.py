@@ -2,20 +2,23 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from evlearn.belief import FocalSets
+from evlearn.storage import fields
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_shape
 
 #: Maximum ratio of a cost to the squared distance. Such a set gets no mass in any case, and nothing overflows.
 DEAREST = 1e20
+_MAX_COST = 10 * DEAREST  # with rounding errors
 #: Number of coordinates of prototypes per block.
 _NUMBERS = 1 << 18
 
 
+@fields.stored
 @dataclass(frozen=True)
 class SetCosts:
     r"""Costs of sets of clusters: the numbers :math:`p_j` and :math:`g_j`, the empty set, and :math:`\beta`.
@@ -35,10 +38,10 @@ class SetCosts:
     """
 
     focal_sets: FocalSets
-    spread: FloatArray
-    gain: FloatArray
-    empty: float
-    beta: float
+    spread: Annotated[FloatArray, fields.array(1, low=0, high=_MAX_COST)]
+    gain: Annotated[FloatArray, fields.array(1, low=0, high=_MAX_COST)]
+    empty: fields.NonnegativeExtendedNumber
+    beta: Annotated[float, fields.number(1, above=True)]
 
     def __post_init__(self) -> None:
         # Compiled code reads these arrays without bounds checks.

@@ -9,7 +9,7 @@ import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,18 @@ from evlearn.blocks import open_dataset
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM
 from evlearn.cluster.base import add_problems
 from evlearn.command_line.judging import first_step, fitted_cells, fitted_names, judge, report_rows, takes_text
-from evlearn.command_line.pairs import read_constraints
-from evlearn.command_line.progress import Progress
-from evlearn.command_line.results import ResultFormat, check_distinct, check_output, open_writer
-from evlearn.command_line.sample import Sample
-from evlearn.command_line.tables import CellType, Chunk, NotNumbersError, Table, open_table
+from evlearn.command_line.results import Progress, ResultFormat, check_distinct, check_output, open_writer
+from evlearn.command_line.tables import (
+    CellType,
+    Chunk,
+    NotNumbersError,
+    Sample,
+    Table,
+    open_table,
+    read_constraints,
+)
 from evlearn.exceptions import CollapseWarning
-from evlearn.model_files import load_model, save_model
+from evlearn.export.models import load_model, save_model
 from evlearn.model_selection import select_n_clusters
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.summary import PartitionSummary
@@ -40,10 +45,10 @@ from evlearn.preprocessing.columns import format_of
 from evlearn.preprocessing.description import suspicions_of
 from evlearn.preprocessing.reading import looks_like_number
 from evlearn.reporting.report import NO_PICTURES, can_draw, write_report
-from evlearn.reporting.review_table import review_table
+from evlearn.reporting.samples import review_table
 from evlearn.utils.files import atomic_write
-from evlearn.utils.places import is_url
 from evlearn.utils.typing import FloatArray
+from evlearn.utils.urls import is_url
 
 METHODS = {"ccm": CCM, "ecm": ECM, "bpec": BPEC, "evclus": EVCLUS, "recm": RECM, "cecm": CECM}
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
@@ -178,15 +183,8 @@ def _parse_setting(text: str) -> tuple[str, Any]:
 
 
 def _open(options: Namespace, progress: Progress, expected_names: Sequence[str] = ()) -> Table:
-    table = open_table(
-        options.data,
-        delimiter=options.delimiter,
-        decimal=options.decimal,
-        thousands=options.thousands,
-        encoding=options.encoding,
-        header=options.header,
-        expected_names=expected_names,
-    )
+    form = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands", "encoding")}
+    table = open_table(options.data, header=options.header, expected_names=expected_names, **form)
     for remark in table.remark.splitlines():
         progress.log(f"evlearn: {remark}")
     return table
@@ -334,18 +332,18 @@ def _typed_rows(
         return rows, types, texts
 
 
+@dataclass(frozen=True)
 class _FeatureReader:
     """Conversion of chunks to features for a fit."""
 
-    def __init__(self, table: Table, encoder: TableEncoder | None, *, drop: bool, allows_missing: bool) -> None:
-        self._table = table
-        self._encoder = encoder
-        self._drop = drop
-        self._gaps = allows_missing
+    table: Table
+    encoder: TableEncoder | None
+    drop: bool
+    allows_missing: bool
 
     def complete(self, chunk: Chunk) -> Any:
         """Return True for rows that are used in the fit."""
-        if self._encoder is None and self._drop:
+        if self.encoder is None and self.drop:
             return chunk.complete
         return np.ones(len(chunk.names), dtype=bool)
 
@@ -353,12 +351,12 @@ class _FeatureReader:
         """Yield the features of these rows."""
         start = 0
         for chunk in chunks:
-            if self._encoder is not None:
-                yield self._encoder.transform(chunk.columns)
+            if self.encoder is not None:
+                yield self.encoder.transform(chunk.columns)
                 continue
             is_complete = chunk.complete
-            values = (chunk.take(is_complete) if self._drop else chunk).values
-            if not (np.isfinite(values) | (np.isnan(values) & self._gaps)).all():
+            values = (chunk.take(is_complete) if self.drop else chunk).values
+            if not (np.isfinite(values) | (np.isnan(values) & self.allows_missing)).all():
                 self._raise_missing(chunk, start)
             start += len(is_complete)
             if len(values):
@@ -368,7 +366,7 @@ class _FeatureReader:
         row = int(np.flatnonzero(~chunk.complete)[0])
         column = next(name for name, cells in chunk.columns.items() if not np.isfinite(cells[row]))
         raise ValueError(
-            f"{self._table.path.name}: column {column!r} has a missing or infinite value in row "
+            f"{self.table.path.name}: column {column!r} has a missing or infinite value in row "
             f"{start + row} (counted from 0). Fill it in, select other columns with --columns or --without, "
             "exclude such rows with --drop-missing, or omit --as-is."
         )
@@ -443,29 +441,21 @@ def _gather(blocks: Iterator[FloatArray]) -> Iterator[Any]:
 # Results
 
 
+@dataclass(frozen=True)
 class _ResultWriter:
     """Writer of results: a file of masses, a report, a review list and a summary."""
 
-    def __init__(
-        self,
-        model: Any,
-        table: Table,
-        chunks: Callable[[], Iterator[Chunk]],
-        options: Namespace,
-        progress: Progress,
-        fitted_partition: CredalPartition | None,
-    ) -> None:
-        self._model = model
-        self._table = table
-        self._chunks = chunks
-        self._options = options
-        self._progress = progress
-        self._fitted_partition = fitted_partition
+    model: Any
+    table: Table
+    chunks: Callable[[], Iterator[Chunk]]
+    options: Namespace
+    progress: Progress
+    fitted_partition: CredalPartition | None
 
     def write(self, complete: Callable[[Chunk], Any] | None = None, *, screen: bool = False) -> str:
         """Write all results in chunks, and return a summary."""
         summary: PartitionSummary | None = None
-        options, n_rows, n_unknown = self._options, 0, 0
+        options, n_rows, n_unknown = self.options, 0, 0
         level = self._level(complete)
         sample = Sample(_MAX_REPORT_ROWS if options.report or options.review else 0)
         form = ResultFormat(level, plain=options.notation == "plain")
@@ -473,15 +463,15 @@ class _ResultWriter:
             for chunk, partition, is_predicted in self._predicted_chunks(complete):
                 writer.write(chunk.names, partition, is_predicted)
                 n_rows, n_unknown = n_rows + len(is_predicted), n_unknown + int((~is_predicted).sum())
-                self._progress.show(f"evlearn: {n_rows:,} rows processed")
+                self.progress.show(f"evlearn: {n_rows:,} rows processed")
                 if partition is not None:
                     sample.add(chunk.take(is_predicted), partition)
                     part_summary = partition.summary(level)
                     summary = part_summary if summary is None else summary + part_summary
-            self._table.check_unchanged()  # otherwise, the rows may differ from those of the fit
-        self._progress.clear()
+            self.table.check_unchanged()  # otherwise, the rows may differ from those of the fit
+        self.progress.clear()
         if not n_rows:
-            raise ValueError(f"{self._table.path.name} has no rows.")
+            raise ValueError(f"{self.table.path.name} has no rows.")
         if summary is not None:
             summary = replace(summary, is_subset=False)  # the parts are all rows
         if (options.report or options.review) and summary is not None:
@@ -497,19 +487,19 @@ class _ResultWriter:
         """Yield chunks of rows, the masses of the rows that can be predicted, and a mask of these rows."""
         start = 0
         waiting: list[Chunk] = []
-        for chunk in self._chunks():
-            if self._fitted_partition is not None and complete is not None:
+        for chunk in self.chunks():
+            if self.fitted_partition is not None and complete is not None:
                 is_selected = complete(chunk)
                 stop = start + int(is_selected.sum())
                 partition, is_predicted = (
-                    (self._fitted_partition[start:stop] if stop > start else None),
+                    (self.fitted_partition[start:stop] if stop > start else None),
                     is_selected,
                 )
                 start = stop
                 rows = chunk
             else:
                 rows = Chunk.concatenate([*waiting, chunk])
-                partition, is_predicted = judge(self._model, rows)
+                partition, is_predicted = judge(self.model, rows)
             # Columns of the result are known after the first prediction; earlier rows are buffered.
             waiting = [rows] if partition is None else []
             if partition is not None:
@@ -519,26 +509,26 @@ class _ResultWriter:
 
     def _level(self, complete: Callable[[Chunk], Any] | None) -> float:
         """Return the level, from --level or --leave."""
-        if self._options.leave is None:
-            return SURE_LEVEL if self._options.level is None else float(self._options.level)
-        if self._fitted_partition is not None:
-            return self._fitted_partition.find_level(torn_share=self._options.leave)
+        if self.options.leave is None:
+            return SURE_LEVEL if self.options.level is None else float(self.options.level)
+        if self.fitted_partition is not None:
+            return self.fitted_partition.find_level(torn_share=self.options.leave)
         # The table is read twice, because only the doubt of each row is stored.
         doubts = [
             partition.doubt()[~partition.outliers()]
             for _, partition, _ in self._predicted_chunks(complete)
             if partition is not None
         ]
-        return level_of_share(np.concatenate(doubts or [np.empty(0)]), self._options.leave)
+        return level_of_share(np.concatenate(doubts or [np.empty(0)]), self.options.leave)
 
     def _report(self, sample: Sample, summary: PartitionSummary) -> None:
         chunk, partition = sample.rows()
         assert partition is not None
         is_complete = summary.n_samples == len(partition)
-        rows = report_rows(self._model, chunk, partition, summary.level)
-        if self._options.review is not None:
-            with atomic_write(self._options.review) as file:
+        rows = report_rows(self.model, chunk, partition, summary.level)
+        if self.options.review is not None:
+            with atomic_write(self.options.review) as file:
                 file.write(review_table(rows))
-        if self._options.report is not None:
+        if self.options.report is not None:
             remark = "" if is_complete else f"These are a random subset of {summary.n_samples:,} samples."
-            write_report(self._model, rows, self._options.report, title=self._options.title, remark=remark)
+            write_report(self.model, rows, self.options.report, title=self.options.title, remark=remark)

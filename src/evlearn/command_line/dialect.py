@@ -488,7 +488,7 @@ class _Sample:
         if ragged is not None:
             line, cells = ragged
             message = _ragged(self.path, delimiter, line, len(cells), width)
-            if len(titles) == 1 and len(cells) == width - 1 and all(map(_has_letter, cells)):
+            if len(titles) == 1 and len(cells) == width - 1 and all(map(has_letter, cells)):
                 message = (
                     f"{self.path.name}, line {line}, has {width - 1} names, and the lines below it have {width} "
                     "cells; add the missing name."
@@ -539,19 +539,19 @@ def _n_titles(rows: list[list[str]], width: int) -> int:
     follows; otherwise the last comment may be the header, as NumPy writes it.
     """
     n_titles = next((k for k, cells in enumerate(rows) if not _is_padded(cells, width)), 0)
-    if n_titles + 1 < len(rows) and all(map(_has_letter, rows[n_titles][:width])):
+    if n_titles + 1 < len(rows) and all(map(has_letter, rows[n_titles][:width])):
         return n_titles
     return max(n_titles - 1, 0) if all(map(_is_comment, rows[:n_titles])) else 0
 
 
 def _is_padded(cells: list[str], width: int) -> bool:
     texts = [cell for cell in cells if cell.strip()]
-    return _is_comment(cells) or (width > 2 and len(texts) <= 1 and all(map(_has_letter, texts)))
+    return _is_comment(cells) or (width > 2 and len(texts) <= 1 and all(map(has_letter, texts)))
 
 
 def _is_title(cells: list[str], width: int) -> bool:
     """Return True if a line above the header is a title or a comment, and not a row with missing cells."""
-    return _is_padded(cells, width) or (len(cells) == 1 and _has_letter(cells[0]) and not _formats_of(cells[0]))
+    return _is_padded(cells, width) or (len(cells) == 1 and has_letter(cells[0]) and not _formats_of(cells[0]))
 
 
 def _is_prose(cell: str, mark: str) -> bool:
@@ -564,7 +564,8 @@ def _is_comment(cells: list[str]) -> bool:
     return cells[0].lstrip().startswith("#")
 
 
-def _has_letter(text: str) -> bool:
+def has_letter(text: str) -> bool:
+    """Return True if a text contains a letter."""
     return any(character.isalpha() for character in text)
 
 
@@ -612,7 +613,7 @@ def _find_delimiter(sample: _Sample, marks: Sequence[str]) -> str:
     if single.error is not None:
         unexplained = possible
     if not unexplained:
-        splits = [layouts[mark] for mark in possible if cells and not _has_letter(cells[0])]
+        splits = [layouts[mark] for mark in possible if cells and not has_letter(cells[0])]
         if spaced.number_share > 0.5 and not all(is_missing_text(cell) or _formats_of(cell) for cell in cells[1:]):
             splits.append(spaced)
         errors = [layout.error for layout in splits if layout.error is not None and layout.width > 1]
@@ -644,7 +645,7 @@ def _has_header(layout: _Layout) -> bool:
 
 
 def _is_header(cells: list[str]) -> bool:
-    return all(_has_letter(cell) and not _formats_of(cell) for cell in cells)
+    return all(has_letter(cell) and not _formats_of(cell) for cell in cells)
 
 
 def _by_spaces(sample: _Sample, marks: list[str]) -> str:

@@ -1,8 +1,9 @@
-"""Writers of labels and masses: to a CSV file, a Parquet file, or the screen."""
+"""Output: labels and masses in a CSV file, a Parquet file or on the screen, and progress messages on stderr."""
 
 import csv
 import io
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,13 +13,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from evlearn.model_files import archive_of, check_archive
+from evlearn.export.models import archive_of, check_archive
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.verdict import distinct_sets
+from evlearn.utils.cells import escape_formula
 from evlearn.utils.files import atomic_write, is_inside, same_file
-from evlearn.utils.places import import_pyarrow
-from evlearn.utils.spreadsheets import escape_formula
+from evlearn.utils.progress import TerminalLine, live_text, watching
 from evlearn.utils.typing import BoolArray
+from evlearn.utils.urls import import_pyarrow
+
+_SECONDS_IN_LOG = 1.0
 
 
 class Writer(Protocol):
@@ -215,3 +219,39 @@ def check_distinct(inputs: Mapping[str, str | None], outputs: Mapping[str, str |
                 f"{second} {other!r} is inside {path!r}, the folder of {first}; "
                 f"choose another folder for {second}."
             )
+
+
+class Progress:
+    """Progress messages on stderr."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._line = TerminalLine("stderr")
+        self._last_time = float("-inf")
+
+    def log(self, message: str) -> None:
+        """Print a permanent line."""
+        if not self._quiet:
+            self.clear()
+            print(message, file=sys.stderr, flush=True)
+
+    def show(self, message: str) -> None:
+        """Print a line that the next line overwrites; without a terminal, print at most one line per second."""
+        if self._quiet:
+            return
+        if self._line.is_live:
+            self._line.show(message)
+        elif time.monotonic() - self._last_time >= _SECONDS_IN_LOG:
+            self._last_time = time.monotonic()
+            self.log(message)
+
+    @contextmanager
+    def watch_fit(self) -> Iterator[None]:
+        """Show the progress of fits."""
+        with watching(lambda progress: self.show(live_text(progress) if self._line.is_live else str(progress))):
+            yield
+        self.clear()
+
+    def clear(self) -> None:
+        """Clear the temporary line."""
+        self._line.clear()

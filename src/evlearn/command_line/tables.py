@@ -1,10 +1,13 @@
-"""Tables in CSV and Parquet files, as chunks of rows: columns of numbers or text, and names of samples."""
+"""Tables in CSV and Parquet files as chunks of rows, random samples of the rows, and files of constraints.
+
+A chunk contains columns of numbers or text, and names of samples.
+"""
 
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -13,7 +16,10 @@ from numpy.typing import NDArray
 
 from evlearn.belief.notation import format_name
 from evlearn.blocks.parquet import open_dataset
-from evlearn.command_line.dialect import detect
+from evlearn.command_line.dialect import Dialect, Record, detect, has_byte_order_mark, has_letter
+from evlearn.constraints import PairwiseConstraints
+from evlearn.partition import CredalPartition
+from evlearn.partition.credal_partition import with_problems
 from evlearn.preprocessing.reading import RawColumn, as_numbers, common_order
 from evlearn.utils.cells import NumberFormat, is_missing_text
 from evlearn.utils.typing import BoolArray, FloatArray
@@ -30,6 +36,8 @@ _USE_HEADER, _USE_NO_HEADER = (
     "if it is a sample, use --no-header.",
 )
 _PARQUET_NUMBERS = ("int", "uint", "float", "double", "halffloat")  # names of types in Parquet
+_MUST_LINK_WORDS = {"must", "must-link", "must_link", "same", "together", "1", "+"}
+_CANNOT_LINK_WORDS = {"cannot", "cannot-link", "cannot_link", "different", "apart", "0", "-1", "-"}
 
 
 class NotNumbersError(ValueError):
@@ -175,17 +183,12 @@ class CsvTable(Table):
         self,
         path: str | os.PathLike[str],
         *,
-        delimiter: str | None = None,
-        decimal: str | None = None,
-        thousands: str | None = None,
-        encoding: str | None = None,
         header: bool | None = None,
         expected_names: Sequence[str] = (),
+        **form: str | None,
     ) -> None:
         super().__init__(path)
-        self._dialect = detect(
-            self.path, delimiter=delimiter, decimal=decimal, thousands=thousands, encoding=encoding
-        )
+        self._dialect = detect(self.path, **form)
         self._format = self._dialect.numbers
         records = list(islice(self._dialect.records(), _SAMPLE_ROWS))
         rows = [row for _, row in records]
@@ -217,7 +220,7 @@ class CsvTable(Table):
         if not columns:
             return self._has_header_above_text(first, below, preview)
         numbers = [k for k in columns if self._is_number(first[k])]
-        if any(k not in numbers and _has_letter(first[k]) and not is_missing_text(first[k]) for k in columns):
+        if any(k not in numbers and has_letter(first[k]) and not is_missing_text(first[k]) for k in columns):
             if numbers:
                 self.remark = f"{self.path.name}: line 1 ({preview}) is a header; {_USE_NO_HEADER}"
             return True
@@ -362,14 +365,11 @@ class ParquetTable(Table):
 def open_table(
     path: str | os.PathLike[str],
     *,
-    delimiter: str | None = None,
-    decimal: str | None = None,
-    thousands: str | None = None,
-    encoding: str | None = None,
     header: bool | None = None,
     expected_names: Sequence[str] = (),
+    **form: str | None,
 ) -> Table:
-    """Open a table: a Parquet file if its name has such a suffix, else a CSV file."""
+    """Open a table: a Parquet file or a CSV file with `form`, the parameters of `detect`."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"the file {str(path)!r} does not exist.")
@@ -377,23 +377,11 @@ def open_table(
         return ParquetTable(path)
     if not path.is_file():
         raise ValueError(f"{str(path)!r} is not a regular file, but tables are read several times; save it first.")
-    return CsvTable(
-        path,
-        delimiter=delimiter,
-        decimal=decimal,
-        thousands=thousands,
-        encoding=encoding,
-        header=header,
-        expected_names=expected_names,
-    )
+    return CsvTable(path, header=header, expected_names=expected_names, **form)
 
 
 def _unless_sample(header: bool | None) -> str:
     return " If that line is a sample, use --no-header." if header is None else ""
-
-
-def _has_letter(text: str) -> bool:
-    return any(character.isalpha() for character in text)
 
 
 def _is_majority(flags: list[bool]) -> bool:
@@ -405,3 +393,101 @@ def _is_evenly_spaced(numbers: list[float]) -> bool:
     if len(steps) == 1:  # 2 numbers are always evenly spaced
         return abs(float(steps[0])) == 1 and float(numbers[0]).is_integer()
     return len(steps) > 1 and steps[0] != 0 and np.allclose(steps, steps[0], rtol=1e-6, atol=0)
+
+
+def read_constraints(
+    path: str | os.PathLike[str], names: list[str], *, delimiter: str | None = None, encoding: str | None = None
+) -> PairwiseConstraints:
+    """Return the constraints in a CSV file.
+
+    Parameters
+    ----------
+    path : str or path
+        File. Each line has the names of 2 rows and a word such as "must" or "cannot". A header is skipped.
+    names : list of str
+        Names of the rows, or their numbers from 0.
+    delimiter : str or None, default=None
+        Delimiter of the data, which is used if that of the file cannot be detected.
+    encoding : str or None, default=None
+        Encoding of the data, which is used unless the file has a byte order mark. None means UTF-8.
+    """
+    names = [name.strip() for name in names]
+    position = {name: k for k, name in enumerate(names)}
+    duplicates = {name for name, times in Counter(names).items() if times > 1}
+    pairs: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
+    for line, cells in _rows(Path(path), delimiter, encoding):
+        is_must_link = _is_must_link(cells)
+        if is_must_link is None:
+            raise ValueError(
+                f"{path}, line {line}: must have 2 rows and the word must or cannot, got {', '.join(cells)!r}."
+            )
+        for name in cells[:2]:
+            if name not in position or name in duplicates:
+                problem = "the name of several rows" if name in duplicates else "not the name of a row"
+                raise ValueError(f"{path}, line {line}: {name!r} is {problem}.")
+        pairs[is_must_link].append((position[cells[0]], position[cells[1]]))
+    return PairwiseConstraints(pairs[True], pairs[False])
+
+
+def _rows(path: Path, delimiter: str | None, encoding: str | None) -> list[Record]:
+    """Return the lines without a header."""
+    if not path.exists():
+        raise FileNotFoundError(f"--constraints: the file {str(path)!r} does not exist.")
+    if not path.is_file():
+        raise ValueError(f"--constraints: {str(path)!r} is not a regular file; save the constraints in one first.")
+    dialect = _detect(path, delimiter, None if has_byte_order_mark(path) else encoding)
+    records = ((line, [cell.strip() for cell in cells]) for line, cells in dialect.records())
+    first = next(records)
+    has_header = len(first[1]) == 3 and _is_must_link(first[1]) is None
+    dialect.check_titles(header=has_header)
+    return list(records if has_header else chain([first], records))
+
+
+def _detect(path: Path, delimiter: str | None, encoding: str | None) -> Dialect:
+    try:
+        return detect(path, encoding=encoding)
+    except ValueError:
+        if delimiter is None:
+            raise
+        return detect(path, delimiter=delimiter, encoding=encoding)
+
+
+def _is_must_link(cells: list[str]) -> bool | None:
+    """Return True for must-link, False for cannot-link, and None if the line is not a constraint."""
+    word = cells[2].lower() if len(cells) == 3 else ""
+    return word in _MUST_LINK_WORDS if word in _MUST_LINK_WORDS | _CANNOT_LINK_WORDS else None
+
+
+class Sample:
+    """Random sample of up to `size` rows, with equal probabilities."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._random = np.random.RandomState(0)
+        self._keys: FloatArray = np.empty(0)
+        self._parts: list[tuple[Chunk, CredalPartition | None]] = []
+
+    def add(self, chunk: Chunk, partition: CredalPartition | None = None) -> None:
+        """Add rows to the stream, with their masses if available."""
+        if not self._size or not chunk.names:
+            return
+        self._parts.append((chunk, partition))
+        self._keys = np.append(self._keys, self._random.uniform(size=len(chunk.names)))
+        if len(self._keys) > 2 * self._size:
+            self._parts = [self.rows()]
+            self._keys = self._keys[self._sample_positions()]
+
+    def rows(self) -> tuple[Chunk, CredalPartition | None]:
+        """Return the rows of the sample, in the order of the stream, and their masses."""
+        positions = self._sample_positions()
+        chunk = Chunk.concatenate([chunk for chunk, _ in self._parts]).take(positions)
+        partitions = [partition for _, partition in self._parts if partition is not None]
+        if not partitions:
+            return chunk, None
+        masses = np.concatenate([partition.masses for partition in partitions])
+        partition = CredalPartition(masses[positions], partitions[0].focal_sets, validate=False)
+        return chunk, with_problems(partition, partitions[0].problems)
+
+    def _sample_positions(self) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+        """Return the positions of the smallest keys."""
+        return np.sort(np.argsort(self._keys, kind="stable")[: self._size])

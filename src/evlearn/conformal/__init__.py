@@ -1,7 +1,6 @@
 """Conformal prediction around any estimator: sets of clusters, and detection of unseen classes."""
 
-from evlearn.conformal.conformal_clusterer import ConformalClusterer
-from evlearn.conformal.doubt_sources import DoubtSources
+from evlearn.conformal.conformal_clusterer import ConformalClusterer, DoubtSources
 from evlearn.conformal.unseen_classes import UnseenClassDetector
 
 __all__ = ["ConformalClusterer", "DoubtSources", "UnseenClassDetector"]

@@ -1,29 +1,119 @@
-"""Conformal sets of clusters, around any clusterer."""
+"""Conformal sets of clusters around any clusterer, and sources of doubt."""
 
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.base import EvidentialClusterer, read_in_memory
-from evlearn.conformal.doubt_sources import DoubtSources
-from evlearn.conformal.outliers import OutlierScorer
-from evlearn.conformal.p_values import Scores, contour, nonconformity, shorten_contour
-from evlearn.conformal.replication import Calibration, cross_calibrate, split_calibrate
-from evlearn.conformal.support import best_clusters
+from evlearn.conformal.p_values import OutlierScorer, Scores, contour, nonconformity, shorten_contour
+from evlearn.conformal.replication import (
+    Calibration,
+    ClustererAdapter,
+    best_clusters,
+    cross_calibrate,
+    split_calibrate,
+)
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import split_pipeline, transform_through_pipeline, with_names_of
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit, record_problems
 from evlearn.utils.typing import BoolArray, ClustererLike, FloatArray, IntArray, RandomSeed
-from evlearn.utils.validation import check_choice, check_integer, check_real
+from evlearn.utils.validation import check_choice, check_integer, check_real, check_shape
 
 #: Maximum number of clusters for which masses have columns for all sets of clusters.
 _MAX_FULL_CLUSTERS = 6
 
 
+@dataclass(frozen=True)
+class DoubtSources:
+    """Sources of doubt about each sample: overlap, replication and outliers.
+
+    Overlap remains with more samples; another feature may remove it. Disagreement of replications vanishes with
+    more samples, or shows that there are other clusters. Outliers are problems of single samples.
+
+    Attributes
+    ----------
+    sets : ndarray of bool of shape (n_samples, n_clusters)
+        Clusters that each sample may belong to.
+    best : ndarray of int of shape (n_samples,)
+        Best cluster of each sample, or -1.
+    overlap : ndarray of shape (n_samples,)
+        Probability of clusters other than the best one in the model of all samples; 0 if labels are hard.
+    replication : ndarray of shape (n_samples,)
+        Share of replications with another best cluster.
+    outlier : ndarray of shape (n_samples,)
+        Outlier p-value: share of samples with at least the same outlier score.
+    """
+
+    sets: BoolArray
+    best: IntArray
+    overlap: FloatArray
+    replication: FloatArray
+    outlier: FloatArray
+
+    @property
+    def kinds(self) -> npt.NDArray[np.str_]:
+        """The kind of each sample: "sure", "outlier", or for torn samples, "overlap" or "replication".
+
+        This is the larger of both doubts; for hard labels it is always "replication".
+        """
+        n_candidates = self.sets.sum(axis=1)
+        torn = np.where(self.overlap > self.replication, "overlap", "replication")
+        return np.where(n_candidates == 0, "outlier", np.where(n_candidates == 1, "sure", torn))
+
+    def counts(self) -> dict[str, int]:
+        """Count the samples of each kind.
+
+        Returns
+        -------
+        dict from str to int
+            Numbers of "sure", "overlap", "replication" and "outlier" samples.
+        """
+        kinds = self.kinds
+        return {kind: int((kinds == kind).sum()) for kind in ("sure", "overlap", "replication", "outlier")}
+
+    def describe(self, sample: int) -> str:
+        """Describe the doubt about a sample.
+
+        Parameters
+        ----------
+        sample : int
+            Number of the sample.
+
+        Returns
+        -------
+        str
+            Plain text of a few sentences.
+        """
+        kind, share = self.kinds[sample], f"{100 * self.replication[sample]:.0f} %"
+        members = [str(cluster) for cluster in np.flatnonzero(self.sets[sample])]
+        if kind == "outlier":
+            return (
+                f"Sample {sample} is an outlier: {100 * self.outlier[sample]:.2g} % of the samples are as far "
+                f"from others, relative to their clusters. The nearest cluster is {self.best[sample]}."
+            )
+        if kind == "sure":
+            return f"Sample {sample} is in cluster {members[0]}; {share} of the replications assign another one."
+        text = f"Sample {sample} is torn between the clusters {', '.join(members[:-1])} and {members[-1]}. "
+        if kind == "overlap":
+            return text + (
+                f"They overlap there: the model gives {100 * self.overlap[sample]:.0f} % to clusters other than "
+                f"{self.best[sample]}, and {share} of the replications assign it to another cluster. More "
+                "samples would not help."
+            )
+        return text + (
+            f"The clustering itself is unstable there: {share} of the replications assign it to a cluster other "
+            f"than {self.best[sample]}. More samples or another number of clusters may help."
+        )
+
+
+@fields.stored
 class ConformalClusterer(EvidentialClusterer):
     """Conformal sets of clusters, around any clusterer.
 
@@ -136,6 +226,13 @@ class ConformalClusterer(EvidentialClusterer):
     array([[False, False,  True],
            [False, False,  True]])
     """
+
+    _adapter: fields.Stored[ClustererAdapter]
+    _scores: fields.Stored[Scores]
+    _outlier_scorer: fields.Stored[OutlierScorer]
+    n_clusters_: fields.Stored[fields.PositiveCount]
+    n_calibration_: fields.StoredIfSet[fields.PositiveCount]
+    coverage_: fields.StoredIfSet[fields.Fraction | None]
 
     def __init__(
         self,
@@ -363,6 +460,23 @@ class ConformalClusterer(EvidentialClusterer):
                 "decrease confidence_level or outlier_level."
             )
 
+    def _after_loading(self) -> None:
+        """Set the estimator, and raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        self._check_parameters()
+        self.estimator_ = self._adapter.estimator
+        adapter, scorer = self._adapter, self._outlier_scorer
+        fields.check_features(adapter.estimator, self.n_features_in_)
+        check_shape("medians", scorer.medians, (self.n_clusters_ + 1,))
+        if not len(self._scores.values) or not len(scorer.scores.values):
+            raise ValueError("it has no scores to compare with")
+        if scorer.n_neighbors > len(scorer.samples):
+            raise ValueError("it needs more neighbors than there are samples")
+        origin = np.zeros((1, self.n_features_in_))
+        if adapter.support(origin).shape[1] != self.n_clusters_:
+            raise ValueError("its estimator has a different number of clusters")
+        check_shape("samples", scorer.samples, (len(scorer.samples), self._transformed(origin).shape[1]))
+
 
 def _columns(partition: CredalPartition) -> FocalSets:
     """Return the columns of masses: all sets of up to 6 clusters, else simple sets and those of a partition."""
@@ -386,6 +500,3 @@ def _project_masses(columns: FocalSets, partition: CredalPartition) -> CredalPar
     masses = np.zeros((len(targets), len(columns)), dtype=partition.masses.dtype)
     np.add.at(masses, (samples, targets[samples, sets]), partition.masses[samples, sets])
     return CredalPartition(masses, columns, validate=False)
-
-
-__all__ = ["ConformalClusterer"]

@@ -1,6 +1,6 @@
 """Detection of samples of classes that are absent from the training data."""
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -12,15 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from evlearn.classify import EvidentialForestClassifier
 from evlearn.classify.base import EvidentialClassifier
-from evlearn.classify.distinct_rows import distinct_rows
+from evlearn.classify.samples import distinct_rows
 from evlearn.cluster.base import with_seed
-from evlearn.conformal.strangeness import CRITERIA, Strangeness, exceed_distances, fit_weights, surprisal
+from evlearn.conformal.nonconformity import CRITERIA, Strangeness, exceed_distances, fit_weights, surprisal
 from evlearn.partition.estimators import predicted_partition
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import BoolArray, ClassifierLike, FloatArray, IntArray, RandomSeed
-from evlearn.utils.validation import check_integer, check_real
+from evlearn.utils.validation import check_integer, check_real, check_shape
 
 #: Maximum number of rehearsals, and minimum number of samples of a class that plays the unseen class.
 _MAX_REHEARSALS, _MIN_SAMPLES = 10, 5
@@ -28,6 +29,7 @@ _MAX_REHEARSALS, _MIN_SAMPLES = 10, 5
 _FOREST = EvidentialForestClassifier(min_samples_split=2, effective_n_estimators=1, reach=None)
 
 
+@fields.stored
 class UnseenClassDetector(EvidentialClassifier):
     """Classifier that detects samples of classes that are absent from the training data.
 
@@ -105,6 +107,12 @@ class UnseenClassDetector(EvidentialClassifier):
     >>> model.is_unseen([[5.0, 3.4, 1.5, 0.2], [7.7, 3.0, 6.1, 2.3]])
     array([False,  True])
     """
+
+    _strangeness: fields.Stored[Strangeness]
+    _references: fields.Stored[fields.Matrix]
+    _weights: fields.Stored[Annotated[FloatArray, fields.array(1, low=0, high=fields.LARGEST_MASS)]]
+    _scores: fields.Stored[Annotated[FloatArray, fields.ascending]]
+    n_rehearsals_: fields.Stored[int]
 
     def __init__(
         self,
@@ -257,6 +265,28 @@ class UnseenClassDetector(EvidentialClassifier):
         masses[:, 0] += 1 - weights[:, 0]  # 0.5 at a p-value of false_alarm_rate
         return np.asarray(masses)
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        self._check_parameters()
+        strangeness, n_features = self._strangeness, self.n_features_in_
+        for model in (strangeness.classifier, strangeness.evidence):
+            fields.check_features(model, n_features)
+        for name in ("center", "unit"):
+            check_shape(name, getattr(strangeness, name), (n_features,))
+        check_shape("whitening", strangeness.whitening, (n_features, n_features))
+        check_shape("references", self._references, (len(self._scores), len(CRITERIA)))
+        check_shape("weights", self._weights, (len(CRITERIA),))
+        n_samples = len(strangeness.spacing)
+        for tree in (strangeness.samples, strangeness.whitened):
+            check_shape("rows", tree.samples, (n_samples, n_features))
+        if not n_samples or not len(self._scores) or (np.diff(self._references, axis=0) < 0).any():
+            raise ValueError("its usual scores must exist, in ascending order")
+        sets = predicted_partition(strangeness.classifier, np.zeros((1, n_features))).focal_sets
+        names = [str(label) for label in self.classes_]
+        if sets.frame_size != len(names) or sets.with_names(names) != self.focal_sets_:
+            raise ValueError("its classifier does not match classes_")
+
 
 def _split_parts(codes: IntArray, n_parts: int, random: np.random.RandomState) -> IntArray:
     """Return the part of each sample; parts are stratified and of equal size."""
@@ -293,6 +323,3 @@ def _rehearsal(scores: FloatArray, is_unseen: BoolArray) -> tuple[FloatArray, Fl
     """Return the surprisal of samples of the unseen class and of the others."""
     references = np.sort(scores[~is_unseen], axis=0)
     return surprisal(scores[is_unseen], references), surprisal(scores[~is_unseen], references, are_included=True)
-
-
-__all__ = ["UnseenClassDetector"]

@@ -1,26 +1,29 @@
-"""Must-link and cannot-link constraints."""
+"""Must-link and cannot-link constraints, and the penalty of those that a partition violates."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array
 
-from evlearn.constraints import closure, expansion
-from evlearn.constraints.labels import label_codes
+from evlearn.belief import FocalSets
 from evlearn.constraints.pairs import (
     LARGEST_LIST,
     PairsLike,
     all_pairs_of,
+    close_pairs,
     contains,
     describe_pairs,
     draw_pairs,
+    expand_pairs,
     keys_of_pairs,
+    label_codes,
     read_pairs,
 )
-from evlearn.utils.typing import IntArray, Metric, RandomSeed
+from evlearn.utils.typing import FloatArray, IntArray, Metric, RandomSeed
 from evlearn.utils.validation import check_sparse
 
 
@@ -245,7 +248,7 @@ class PairwiseConstraints:
             Closure of the constraints. It is an error if it has more than 5 million pairs, or if the constraints
             contradict each other; the message then contains the cannot-link and a shortest chain of must-links.
         """
-        return PairwiseConstraints(*closure.closure(self._must_link, self._cannot_link))
+        return PairwiseConstraints(*close_pairs(self._must_link, self._cannot_link))
 
     def expand(self, X: npt.ArrayLike, n_neighbors: int = 5, metric: Metric = "euclidean") -> PairwiseConstraints:
         """Return these constraints and the same constraints on nearby pairs.
@@ -283,7 +286,7 @@ class PairwiseConstraints:
         if n_neighbors == 0 or len(self) == 0:
             return self
         return self + PairwiseConstraints(
-            *expansion.expand(self._must_link, self._cannot_link, values, int(n_neighbors), metric)
+            *expand_pairs(self._must_link, self._cannot_link, values, int(n_neighbors), metric)
         )
 
     def take(self, samples: npt.ArrayLike) -> PairwiseConstraints:
@@ -347,3 +350,45 @@ class PairwiseConstraints:
 def _complete_pairs(pairs: IntArray) -> IntArray:
     """Return the pairs without -1."""
     return np.asarray(pairs[(pairs >= 0).all(axis=1)])
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """Penalty of violated constraints.
+
+    Attributes
+    ----------
+    constraints : PairwiseConstraints
+        Constraints on pairs of samples.
+    weight : float
+        Weight of a constraint; the penalty of a constraint that is violated with certainty is twice this value.
+    forms : ndarray of shape (2, n_focal_sets, n_focal_sets)
+        Bilinear forms of must-links and cannot-links.
+    """
+
+    constraints: PairwiseConstraints
+    weight: float
+    forms: FloatArray
+
+    @classmethod
+    def of(cls, constraints: PairwiseConstraints, weight: float, focal_sets: FocalSets) -> Penalty:
+        """Return the penalty of k-CEVCLUS with this weight.
+
+        The factor is that of the published tables and of the R package; equation (9) of the paper has a quarter of
+        it, which does not reproduce the tables.
+        """
+        must_link = 1 + focal_sets.conflict_matrix - focal_sets.emptiness_matrix - focal_sets.same_singleton_matrix
+        return cls(constraints, 2 * weight / max(len(constraints), 1), np.stack([must_link, 2 - must_link]))
+
+    def value(self, M: FloatArray) -> float:
+        """Return the penalty of a partition."""
+        pair_lists = (self.constraints.must_link, self.constraints.cannot_link)
+        total = sum(
+            float(np.einsum("ij,ij->", M[pairs[:, 0]] @ form, M[pairs[:, 1]]))
+            for pairs, form in zip(pair_lists, self.forms, strict=True)
+        )
+        return self.weight * total
+
+    def kernel_terms(self, n_samples: int, scale: float) -> tuple[object, ...]:
+        """Return the arrays for a sweep, with the weight divided by `scale`."""
+        return *self.constraints.neighbors(n_samples), np.ascontiguousarray(self.forms), self.weight / scale

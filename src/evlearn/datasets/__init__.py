@@ -1,7 +1,7 @@
 """Small data sets of the papers, and generators of random data with the true clusters."""
 
-from evlearn.datasets.butterfly import load_butterfly
 from evlearn.datasets.generators import (
+    load_butterfly,
     make_bananas,
     make_core_and_ring,
     make_fourclass,

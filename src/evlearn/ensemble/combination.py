@@ -13,12 +13,18 @@ from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.focal_families import FocalFamily, kind_of, make_focal_sets
 from evlearn.cluster.pairwise.irqp import SweepResult, stratified_indices
-from evlearn.ensemble.fusion import DOUBT_RULES, RULES, CombinationRule
-from evlearn.ensemble.products import stack_masses
-from evlearn.ensemble.recovery import Landmarks, pair_statements, recover_masses
+from evlearn.ensemble.recovery import (
+    DOUBT_RULES,
+    RULES,
+    CombinationRule,
+    Landmarks,
+    pair_statements,
+    recover_masses,
+    stack_masses,
+)
 from evlearn.partition import CredalPartition, align_clusters
 from evlearn.partition.alignment import check_sample_names
-from evlearn.partition.reading import as_credal
+from evlearn.partition.estimators import as_credal
 from evlearn.utils.convergence import Report, Trace, best_of, warn_if_unfinished
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray, RandomSeed
@@ -263,6 +269,3 @@ def _check_same_samples(members: Sequence[CredalPartition]) -> None:
     check_sample_names(members)
     if sizes[0] < 2:
         raise ValueError("partitions of 1 sample have no pairs to combine; pass partitions of at least 2 samples.")
-
-
-__all__ = ["combine", "combine_partitions"]

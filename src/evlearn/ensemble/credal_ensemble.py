@@ -3,7 +3,7 @@
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -11,28 +11,29 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from evlearn.belief import FocalSets
+from evlearn.belief import FocalSets, check_masses
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.base import read_in_memory, with_seed, without_files
-from evlearn.cluster.centroids.robust_kmeans import rows_to_fit
+from evlearn.cluster.centroids.kmeans import rows_to_fit
 from evlearn.cluster.focal_families import FocalFamily
-from evlearn.cluster.rowwise import RowwiseClusterer
+from evlearn.cluster.row_clusterer import RowwiseClusterer
 from evlearn.ensemble.combination import check_parameters, choose_focal_sets, combine
-from evlearn.ensemble.fusion import CombinationRule
-from evlearn.ensemble.recovery import Landmarks
+from evlearn.ensemble.recovery import CombinationRule, Landmarks
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, predicted_partition, split_pipeline
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit, publish_trace
 from evlearn.utils.progress import Steps, expect_tasks
 from evlearn.utils.reading import Numbers
 from evlearn.utils.typing import BoolArray, ClustererLike, FloatArray, IntArray, RandomSeed
-from evlearn.utils.validation import EXTREME_RATIO, check_integer, check_real, distance_ratios
+from evlearn.utils.validation import EXTREME_RATIO, check_integer, check_real, check_shape, distance_ratios
 
 #: Reach of an ensemble, relative to the largest distance of a training sample from the center.
 _RELATIVE_REACH = 1e6
 
 
+@fields.stored
 class CredalEnsemble(RowwiseClusterer):
     """Combination of several clusterers: samples are sure where they agree, and torn where they do not.
 
@@ -137,6 +138,9 @@ class CredalEnsemble(RowwiseClusterer):
     >>> len(ensemble.clusterers_)
     10
     """
+
+    _model: "fields.Stored[EnsembleModel]"
+    n_clusters_: fields.StoredIfSet[fields.PositiveCount]
 
     def __init__(
         self,
@@ -268,7 +272,30 @@ class CredalEnsemble(RowwiseClusterer):
         size = int(self.max_samples) if is_count else round(self.max_samples * n_samples)
         return np.sort(random.permutation(n_samples)[: max(size, 2)])
 
+    def _after_loading(self) -> None:
+        """Set the members, and raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model = self._model
+        landmarks = model.landmarks
+        check_masses(landmarks.masses, landmarks.focal_sets)
+        fields.check_count(self, "n_clusters_", landmarks.focal_sets.frame_size)
+        if len(landmarks.partitions) != len(model.clusterers):
+            raise ValueError("its landmarks must have a partition of each member")
+        check_shape("center", model.center, (self.n_features_in_,))
+        origin = np.zeros((1, self.n_features_in_))
+        for member, partition in zip(model.clusterers, landmarks.partitions, strict=True):
+            fields.check_features(member, self.n_features_in_)
+            if len(partition) != len(landmarks.masses):
+                raise ValueError(
+                    f"a partition of the landmarks has {len(partition)} samples, "
+                    f"but there are {len(landmarks.masses)}"
+                )
+            if predicted_partition(member, origin).focal_sets != partition.focal_sets:
+                raise ValueError("the focal sets of a member differ from those of its landmarks")
+        self.clusterers_ = list(model.clusterers)
 
+
+@fields.stored
 @dataclass(frozen=True)
 class EnsembleModel:
     """Fitted clusterers and landmarks, which determine the masses of rows.
@@ -285,10 +312,10 @@ class EnsembleModel:
         Distance from the center, in any feature, beyond which a row is an outlier.
     """
 
-    clusterers: Sequence[Any]
+    clusterers: Annotated[Sequence[Any], fields.list_of(fields.predictor, min_length=1), fields.NESTED]
     landmarks: Landmarks
-    center: FloatArray
-    reach: float
+    center: fields.Vector
+    reach: fields.PositiveExtendedNumber
 
     @property
     def focal_sets(self) -> FocalSets:
@@ -329,6 +356,3 @@ def _fit_clusterer(clusterer: Any, data: FloatArray, rows: IntArray | None) -> t
         return fitted, fitted_partition(fitted, data)
     fitted = clusterer.fit(data[rows])
     return fitted, predicted_partition(fitted, data)
-
-
-__all__ = ["CredalEnsemble"]

@@ -11,8 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from evlearn.explain import plain
-from evlearn.explain.weighted import RankedValues, append_all_samples, differences_from_others
+from evlearn.utils.formatting import format_date, format_rounded, format_share, one_line, power_of_ten, resolution
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 _MAX_RANK_DIFFERENCE = 0.2  # of the medians of a cluster and of all samples, to report a range
@@ -24,6 +23,10 @@ _DAY = 86400.0
 _MAX_COUNTS = 10  # distinct values; their range is not informative
 _STEPS = 20  # rounding steps of typical values within the spread
 _YES = {"yes", "y", "true", "1"}
+#: Minimum difference between the shares of a cluster and of all other samples that is reported.
+MIN_EFFECT = 0.1
+_CRITICAL_VALUE = 1.63  # of the Kolmogorov-Smirnov test at the 1 % level
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class Column(ABC):
     def differences(self, cluster: int) -> list[Difference]:
         """Return the differences of a cluster: in its values, and in its share of missing values."""
         differences = self._difference(cluster)
-        share, overall = plain.percent(self._missing_shares[cluster]), plain.percent(self._missing_shares[-1])
+        share, overall = format_share(self._missing_shares[cluster]), format_share(self._missing_shares[-1])
         if share != overall:
             text = f"{self.name}: {share} missing (all: {overall})"
             effect = abs(float(self._missing_effects[cluster]))
@@ -218,7 +221,7 @@ class Categories(Column):
     def __init__(self, name: str, codes: IntArray, words: Sequence[str], weights: FloatArray) -> None:
         super().__init__(name, codes < 0, weights)
         self.codes = codes
-        self.words = [plain.one_line(word) or "(empty)" for word in words]
+        self.words = [one_line(word) or "(empty)" for word in words]
         sums = np.zeros((len(words), weights.shape[1] + 1))
         np.add.at(sums, codes[~self.missing], append_all_samples(weights[~self.missing]))
         total = sums.sum(axis=0)
@@ -237,7 +240,7 @@ class Categories(Column):
         if not shares.any():
             return ""
         code = int(shares.argmax()) if self._yes_code is None else self._yes_code
-        return f"{plain.percent(float(shares[code]))} {self.words[code]}"
+        return f"{format_share(float(shares[code]))} {self.words[code]}"
 
     def scores(self, rows: IntArray) -> FloatArray:
         """Return logarithms of the share of the category in each cluster."""
@@ -260,7 +263,7 @@ class Categories(Column):
             return []
         # Of equal effects, report the category that is more frequent in the cluster.
         code = int((np.abs(effects) + 1e-9 * effects).argmax()) if self._yes_code is None else self._yes_code
-        share, overall = (plain.percent(float(self.shares[code, k])) for k in (cluster, -1))
+        share, overall = (format_share(float(self.shares[code, k])) for k in (cluster, -1))
         if share == overall:
             return []
         word = self.words[code]
@@ -270,11 +273,11 @@ class Categories(Column):
 
     def _describe_clusters(self, row: int, clusters: IntArray, names: Sequence[str]) -> str:
         shares = self.shares[self.codes[row]]
-        parts = [f"{plain.percent(float(shares[k]))} of {name}" for k, name in zip(clusters, names, strict=True)]
+        parts = [f"{format_share(float(shares[k]))} of {name}" for k, name in zip(clusters, names, strict=True)]
         return ", ".join(parts)
 
     def _describe_all(self, row: int) -> str:
-        return f"{plain.percent(float(self.shares[self.codes[row], -1]))} of all"
+        return f"{format_share(float(self.shares[self.codes[row], -1]))} of all"
 
 
 def _present(values: FloatArray, missing: BoolArray) -> FloatArray:
@@ -304,16 +307,88 @@ def _writers(values: FloatArray, kind: str, spread: float) -> tuple[Callable[[fl
     """Return functions that format typical values, values of samples, and means."""
     if kind == "date":
         width = float(values.max() - values.min())
-        exact = partial(plain.date, unit="minute" if width < 10 * _DAY else "day")
-        typical = partial(plain.date, unit="month") if spread > 1000 * _DAY else exact
+        exact = partial(format_date, unit="minute" if width < 10 * _DAY else "day")
+        typical = partial(format_date, unit="month") if spread > 1000 * _DAY else exact
         return typical, exact, typical
-    resolution = plain.resolution(values)
+    precision = resolution(values)
     extent = spread if 0 < spread < np.inf else float(np.abs(values).max())
-    step = max(resolution, plain.power_of_ten(extent / _STEPS))
-    years = resolution == 1 and bool(1800 <= values.min() <= values.max() <= 2200)
+    step = max(precision, power_of_ten(extent / _STEPS))
+    years = precision == 1 and bool(1800 <= values.min() <= values.max() <= 2200)
     separator = "" if years else ","
 
     def writer(step: float) -> Callable[[float], str]:
-        return lambda value: plain.number(value, step, separator=separator)
+        return lambda value: format_rounded(value, step, separator=separator)
 
-    return writer(step), writer(resolution or step / 10), writer(step / 10)
+    return writer(step), writer(precision or step / 10), writer(step / 10)
+
+
+@dataclass(frozen=True)
+class RankedValues:
+    """Values in ascending order, with the shares of each cluster and of all samples at or below each value.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_present,)
+        Values that are not missing, sorted.
+    below : ndarray of shape (n_present, n_clusters + 1)
+        Shares of the clusters and, in the last column, of all samples. Zero for clusters without values.
+    """
+
+    values: FloatArray
+    below: FloatArray
+
+    @classmethod
+    def of(cls, values: FloatArray, weights: FloatArray) -> "RankedValues":
+        """Sort values; `weights` has a column for each cluster."""
+        order = np.argsort(values, kind="stable")
+        sums = np.cumsum(append_all_samples(weights[order]), axis=0)
+        return cls(values[order], np.divide(sums, sums[-1], out=np.zeros_like(sums), where=sums[-1] > 0))
+
+    def quantile(self, share: float) -> FloatArray:
+        """Return a quantile of each cluster and of all samples; ties between 2 values give their midpoint."""
+        quantiles = np.empty(self.below.shape[1])
+        for k, column in enumerate(self.below.T):
+            last = len(column) - 1
+            low = min(int(np.searchsorted(column, share - _ROUNDING)), last)
+            high = min(int(np.searchsorted(column, share + _ROUNDING, side="right")), last)
+            # Halves are added, because the sum of both values may overflow.
+            quantiles[k] = self.values[low] / 2 + self.values[high] / 2 if column[-1] > 0 else np.nan
+        return quantiles
+
+    def largest_differences(self, sizes: FloatArray) -> FloatArray:
+        """Return the Kolmogorov-Smirnov distance between each cluster and all other samples."""
+        ends = np.append(self.values[1:] != self.values[:-1], True)
+        return largest_difference(self.below[ends], sizes)
+
+
+def append_all_samples(weights: FloatArray) -> FloatArray:
+    """Append a column in which each sample has weight 1."""
+    return np.column_stack([weights, np.ones(len(weights))])
+
+
+def largest_difference(shares: FloatArray, sizes: FloatArray) -> FloatArray:
+    """Return the largest difference between the shares of each cluster and of all other samples.
+
+    Let p be the share of a property in the cluster, q its share in all samples, and s the size of the cluster as a
+    share of all samples. The share in the other samples is (q - s p) / (1 - s). The difference is
+    (p - q) / (1 - s).
+    """
+    distances = np.abs(shares[:, :-1] - shares[:, -1:]).max(axis=0, initial=0)
+    return differences_from_others(distances, sizes)
+
+
+def differences_from_others(differences: FloatArray, sizes: FloatArray) -> FloatArray:
+    """Convert differences from all samples to differences from all other samples."""
+    others = 1 - sizes
+    is_partial = (others > _ROUNDING) & (sizes > _ROUNDING)
+    return np.where(is_partial, np.clip(differences / np.where(is_partial, others, 1), -1, 1), 0)
+
+
+def minimum_effects(weights: FloatArray) -> FloatArray:
+    """Return the minimum effect to report for each cluster; it is larger for small clusters."""
+    squares = (weights**2).sum(axis=0)
+    n_inside = np.divide(weights.sum(axis=0) ** 2, squares, out=np.zeros_like(squares), where=squares > 0)
+    rest = 1 - weights
+    n_outside = rest.sum(axis=0) ** 2 / np.maximum((rest**2).sum(axis=0), _ROUNDING)
+    noise = np.sqrt(1 / np.maximum(n_inside, _ROUNDING) + 1 / np.maximum(n_outside, _ROUNDING))
+    return np.asarray(np.maximum(MIN_EFFECT, _CRITICAL_VALUE * noise))

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from evlearn.explain import plain
 from evlearn.explain.columns import Categories, Column, Numbers
 from evlearn.preprocessing.reading import RawColumn, as_text, read_columns, split_columns
+from evlearn.utils.formatting import format_rounded, one_line
 from evlearn.utils.typing import FloatArray
 
 #: A column with more distinct words, most of which occur only once, has names or free text and not categories.
@@ -42,7 +42,7 @@ def informative_columns(
     columns: list[Column] = []
     excluded: dict[str, str] = {}
     for k, (name, part) in enumerate(parts):
-        label = plain.one_line(names[k] if names is not None else name if has_names else f"feature {k}")
+        label = one_line(names[k] if names is not None else name if has_names else f"feature {k}")
         # One column at a time, because 2 columns may have the same name.
         column = _read_column(label, read_columns([(name, part)])[name], weights)
         if isinstance(column, str):
@@ -95,4 +95,4 @@ def _encode_texts(texts: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
 
 def _plain_word(word: str) -> str:
     """Return a word; a number is written without an exponent."""
-    return plain.number(float(word)) if _EXPONENT.fullmatch(word) else word
+    return format_rounded(float(word)) if _EXPONENT.fullmatch(word) else word

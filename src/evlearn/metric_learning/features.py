@@ -1,18 +1,27 @@
-"""Base classes of the transformers: features that are linear in the original ones, or in values of a kernel."""
+"""Base classes of the transformers, which are linear in the features or in values of a kernel.
 
-from typing import Any
+Their training information consists of constraints on pairs of samples, or of labels.
+"""
+
+from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from evlearn.utils.callbacks import CallbackSupportMixin
+from evlearn.constraints import PairwiseConstraints
+from evlearn.constraints.pairs import label_codes
+from evlearn.storage import fields
+from evlearn.utils.convergence import CallbackSupportMixin
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, IntArray
-from evlearn.utils.validation import check_choice, check_no_extreme_rows, check_range, check_real
+from evlearn.utils.validation import check_choice, check_no_extreme_rows, check_range, check_real, check_shape
 
+#: Maximum number of constraints from labels. If there are more pairs, this number is drawn at random.
+MAX_PAIRS = 20_000
 #: Kernels of `pairwise_kernels` that accept all numbers, and "precomputed".
 KERNELS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed")
 #: Default values of `kernel_params`.
@@ -22,10 +31,80 @@ KERNEL_ATTRIBUTES = ("dual_coef_", "support_", "intercept_", "_support_rows", "_
 _TRANSLATION_INVARIANT = ("rbf", "laplacian")
 
 
+def training_pairs(
+    constraints: PairwiseConstraints | None, y: Any, X: npt.NDArray[Any], random: np.random.RandomState, name: str
+) -> PairwiseConstraints:
+    """Return the constraints, or those that follow from the labels."""
+    if constraints is not None:
+        pairs = constraints
+    elif y is not None:
+        pairs = _pairs_of_labels(read_labels(y, X), random)
+    else:
+        raise ValueError(
+            f"{name} requires y to be passed, but the target y is None, and there are no constraints; use "
+            "fit(X, constraints=PairwiseConstraints(...)), or pass labels as y."
+        )
+    if pairs.n_cannot_link == 0:
+        raise ValueError(
+            f"{name} requires at least one cannot-link, or labels of at least 2 classes, because otherwise all "
+            f"samples would get the same features; got {pairs} of n_samples={len(X)} samples."
+        )
+    return pairs
+
+
+def labeled_classes(y: Any, X: npt.NDArray[Any], name: str) -> tuple[IntArray, IntArray]:
+    """Return the labeled samples and their classes.
+
+    Returns
+    -------
+    labeled : ndarray of int of shape (n_labeled,)
+        Indices of the samples that have a label.
+    classes : ndarray of int of shape (n_labeled,)
+        Their classes, numbered from 0. There are at least 2.
+    """
+    if y is None:
+        raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    codes = read_labels(y, X)
+    (labeled,) = np.nonzero(codes >= 0)
+    classes = codes[labeled]
+    n_classes = len(np.unique(classes))
+    if n_classes < 2:
+        raise ValueError(
+            f"{name} requires labels of at least 2 classes, got {n_classes} class(es) among {len(labeled)} "
+            f"labeled of n_samples={len(X)} samples; samples with the label -1, NaN or None are unlabeled."
+        )
+    return labeled, classes
+
+
+def read_labels(y: Any, X: npt.NDArray[Any]) -> IntArray:
+    """Return labels as integers, with -1 for unlabeled samples."""
+    labels = y if hasattr(y, "__array__") or isinstance(y, list) else np.asarray(y)
+    if getattr(labels, "ndim", 1) == 2 and labels.shape[1] == 1:  # a single column of a frame
+        labels = np.asarray(labels)[:, 0]
+    codes = label_codes(labels, -1, "y")
+    check_consistent_length(X, codes)
+    return codes
+
+
+def _pairs_of_labels(codes: IntArray, random: np.random.RandomState) -> PairwiseConstraints:
+    n_labeled = int((codes >= 0).sum())
+    if n_labeled * (n_labeled - 1) // 2 <= MAX_PAIRS:
+        return PairwiseConstraints.from_labels(codes)
+    return PairwiseConstraints.sample(codes, MAX_PAIRS, random_state=random)
+
+
 class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
     """Base class: features are products of the original features with `components_`."""
 
-    components_: FloatArray
+    n_features_in_: fields.Stored[fields.PositiveCount]
+    feature_names_in_: fields.StoredIfSet[fields.FeatureNames]
+    objective_: fields.StoredIfSet[fields.ExtendedNumber]
+    objective_history_: fields.StoredIfSet[fields.ExtendedVector]
+    n_iter_: fields.StoredIfSet[int]
+    converged_: fields.StoredIfSet[bool]
+    ratios_: fields.StoredIfSet[fields.ExtendedVector]
+
+    components_: fields.StoredIfSet[fields.Matrix]
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Compute the features of samples.
@@ -64,15 +143,24 @@ class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
     def _n_features_out(self) -> int:
         return len(self.components_)
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        n_components, n_features = self.components_.shape
+        fields.check_features(self, n_features)
+        check_shape("ratios_", self.__dict__.get("ratios_"), (n_components,))
+
 
 class LinearOrKernelFeatures(LinearFeatures):
     """Base class: linear features if `kernel` is None, else products of kernel values with `dual_coef_`."""
 
+    _support_rows: fields.StoredIfSet[fields.Matrix]
+    _intercept: fields.StoredIfSet[Annotated[Any, fields.any_of(fields.number(), fields.array(1))]]
+
     kernel: Any
     gamma: float | None
     kernel_params: dict[str, float] | None
-    dual_coef_: FloatArray
-    support_: IntArray
+    dual_coef_: fields.StoredIfSet[fields.Matrix]
+    support_: fields.StoredIfSet[fields.Indices]
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Compute the features of samples.
@@ -185,3 +273,47 @@ class LinearOrKernelFeatures(LinearFeatures):
         self._support_rows = data[:0] if self._is_precomputed() else data[samples]
         self._intercept = intercept
         self.dual_coef_ = dual_coef
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        self._check_stored_kernel()
+        attributes, is_linear = vars(self).keys(), self.kernel is None
+        required = {"components_"} if is_linear else {"support_", "_support_rows", "_intercept", "dual_coef_"}
+        missing = required - attributes
+        if missing:
+            raise ValueError(f"its structure is broken, because it lacks {min(missing)!r}")
+        excess = attributes & (set(KERNEL_ATTRIBUTES) if is_linear else {"components_"})
+        if excess:
+            raise ValueError(f"with kernel={self.kernel!r} it must not have {min(excess)!r}")
+        if is_linear:
+            super()._after_loading()
+        else:
+            self._check_expansion()
+
+    def _check_expansion(self) -> None:
+        """Raise unless the attributes of a fit with a kernel are consistent."""
+        n_components, n_support = self.dual_coef_.shape
+        precomputed = self.kernel == "precomputed"
+        rows = (0 if precomputed else n_support, self.n_features_in_)
+        check_shape("support_", self.support_, (n_support,))
+        check_shape("_support_rows", self._support_rows, rows)
+        for name in ("_intercept", "intercept_"):
+            value = self.__dict__.get(name)
+            if isinstance(value, np.ndarray):
+                check_shape(name, value, (n_components,))
+        if precomputed and self.support_.max(initial=0) >= self.n_features_in_:
+            raise ValueError(f"it refers to a sample beyond the {self.n_features_in_} columns of a row")
+
+    def _check_stored_kernel(self) -> None:
+        fields.optional(fields.text(*KERNELS))("kernel", self.kernel)
+        fields.optional(_POSITIVE)("gamma", self.gamma)
+        if self.kernel_params is not None:
+            fields.check_keys("kernel_params", self.kernel_params, (), KERNEL_PARAMS)
+            _POSITIVE("degree", self.kernel_params.get("degree", KERNEL_PARAMS["degree"]))
+            fields.number()("coef0", self.kernel_params.get("coef0", KERNEL_PARAMS["coef0"]))
+        for name in ("n_components", "reg", "tol"):
+            if isinstance(value := getattr(self, name, None), str):
+                fields.text("auto")(name, value)
+
+
+_POSITIVE = fields.number(0, above=True)

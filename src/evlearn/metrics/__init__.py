@@ -1,7 +1,7 @@
 """Metrics of partitions, set-valued decisions and doubt."""
 
 from evlearn.metrics.comparison import compare_partitions
-from evlearn.metrics.decisions import utility_discounted_accuracy
+from evlearn.metrics.decisions import errors_by_verdict, utility_discounted_accuracy
 from evlearn.metrics.pairwise import consistency_index, credal_rand_index, nonspecificity_index
 from evlearn.metrics.risk_coverage import (
     RiskCoverageCurve,
@@ -9,7 +9,6 @@ from evlearn.metrics.risk_coverage import (
     aurc_score,
     risk_coverage_curve,
 )
-from evlearn.metrics.verdict_errors import errors_by_verdict
 
 __all__ = [
     "RiskCoverageCurve",

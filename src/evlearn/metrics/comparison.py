@@ -14,7 +14,7 @@ from evlearn.metrics.pairwise import (
     nonspecificity_index,
 )
 from evlearn.partition import CredalPartition
-from evlearn.partition.reading import as_credal
+from evlearn.partition.estimators import as_credal
 from evlearn.utils.typing import BoolArray, FloatArray, RandomSeed
 from evlearn.utils.validation import check_integer
 
@@ -146,8 +146,7 @@ def compare_partitions(
 
     See Also
     --------
-    evlearn.plotting.PartitionMapDisplay : Map of the similarities.
-    evlearn.plotting.DominanceDisplay : Plot of consistency and nonspecificity.
+    evlearn.plotting.ComparisonDisplay : Map of the similarities, or plot of consistency and nonspecificity.
 
     Examples
     --------
@@ -230,6 +229,3 @@ def _check_same_samples(
 
 def _format_cell(value: object) -> str:
     return f"{value:.2f}" if isinstance(value, float) else str(value)
-
-
-__all__ = ["PartitionComparison", "compare_partitions", "dominated"]

@@ -11,10 +11,10 @@ from scipy.linalg import solve_triangular
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from evlearn.mixture.em import NOWHERE, Fitted, Mixture, posterior, run_em, runs_per_call
+from evlearn.mixture.em import NOWHERE, Fitted, Mixture, Units, posterior, run_em, runs_per_call
 from evlearn.mixture.parsimonious_gaussian_mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.search import bic, simplest
-from evlearn.mixture.units import Units
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace, warn_caller
 from evlearn.utils.parallel import one_blas_thread, run_jobs
@@ -40,6 +40,7 @@ class Replicates(Protocol):
         """Return the probabilities of the components under each mixture."""
 
 
+@fields.stored
 @dataclass(frozen=True)
 class GaussianReplicates:
     """Gaussian mixtures fitted to resamples.
@@ -282,6 +283,3 @@ def _shares(estimator: Any, X: FloatArray) -> FloatArray:
 def _samples_first(shares: FloatArray) -> FloatArray:
     """Transpose (n_replicates, n_components, n_samples), so that samples are contiguous."""
     return np.ascontiguousarray(shares.transpose(2, 1, 0), dtype=np.float32)
-
-
-__all__ = ["FittedReplicates", "GaussianReplicates", "Replicates", "bootstrap"]

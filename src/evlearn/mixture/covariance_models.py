@@ -264,13 +264,3 @@ MODELS = {
 ONE_DIMENSIONAL = ("E", "V")
 BALLS = ("EII", "VII")
 MULTIVARIATE = tuple(name for name in MODELS if name not in ONE_DIMENSIONAL)
-
-__all__ = [
-    "BALLS",
-    "MODELS",
-    "MULTIVARIATE",
-    "ONE_DIMENSIONAL",
-    "CovarianceModel",
-    "n_free_parameters",
-    "raise_to_floor",
-]

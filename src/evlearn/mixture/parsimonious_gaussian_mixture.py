@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NoReturn, Self
+from typing import Annotated, Any, Literal, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,19 +11,25 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from evlearn.mixture.covariance_models import MULTIVARIATE, ONE_DIMENSIONAL, n_free_parameters
-from evlearn.mixture.em import Fitted, Mixture, posterior
-from evlearn.mixture.gaps import Gaps
-from evlearn.mixture.search import Candidate, Settings, bic, least_variances, search
-from evlearn.mixture.starts import first_partitions
-from evlearn.mixture.units import Units
-from evlearn.utils.callbacks import CallbackSupportMixin
-from evlearn.utils.convergence import Trace, atomic_fit, warn_if_unfinished, warn_of_collapse
+from evlearn.mixture.em import Fitted, Mixture, Units, posterior
+from evlearn.mixture.missing_values import Gaps
+from evlearn.mixture.search import Candidate, Settings, bic, first_partitions, least_variances, search
+from evlearn.storage import fields
+from evlearn.utils.convergence import CallbackSupportMixin, Trace, atomic_fit, warn_if_unfinished, warn_of_collapse
 from evlearn.utils.progress import report_message
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, NumbersLike, RandomSeed
-from evlearn.utils.validation import check_choice, check_integer, check_no_extreme_rows, check_range, check_real
+from evlearn.utils.validation import (
+    check_choice,
+    check_integer,
+    check_no_extreme_rows,
+    check_range,
+    check_real,
+    check_shape,
+)
 
 
+@fields.stored
 class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstimator):
     r"""Gaussian mixture with 14 covariance models, selected by the Bayesian information criterion.
 
@@ -133,6 +139,25 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
     >>> mixture.predict_proba(X[:1]).round(3)
     array([[1., 0., 0.]])
     """
+
+    n_features_in_: fields.Stored[fields.PositiveCount]
+    feature_names_in_: fields.StoredIfSet[fields.FeatureNames]
+    weights_: fields.Stored[Annotated[FloatArray, fields.array(1, low=0, high=fields.LARGEST_MASS)]]
+    means_: fields.Stored[fields.Matrix]
+    covariances_: fields.Stored[Annotated[FloatArray, fields.array(3)]]
+    model_: fields.StoredIfSet[Annotated[str, fields.text(*MULTIVARIATE, *ONE_DIMENSIONAL)]]
+    n_components_: fields.StoredIfSet[fields.PositiveCount]
+    variance_floor_: fields.StoredIfSet[fields.NonnegativeVector]
+    n_parameters_: fields.StoredIfSet[fields.PositiveCount]
+    bic_: fields.StoredIfSet[fields.ExtendedNumber]
+    bic_table_: fields.StoredIfSet[Annotated[FloatArray, fields.array(2, finite=False)]]
+    covariance_models_: fields.StoredIfSet[Annotated[list[str], fields.list_of(fields.text(), min_length=1)]]
+    component_numbers_: fields.StoredIfSet[Annotated[list[int], fields.list_of(fields.whole(1), min_length=1)]]
+    lower_bound_: fields.StoredIfSet[fields.ExtendedNumber]
+    log_likelihood_history_: fields.StoredIfSet[fields.ExtendedVector]
+    n_iter_: fields.StoredIfSet[int]
+    converged_: fields.StoredIfSet[bool]
+    _interrupted: fields.StoredIfSet[bool]
 
     def __init__(
         self,
@@ -444,6 +469,16 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
     def _mixture(self) -> Mixture:
         return Mixture(self.weights_, self.means_, self.covariances_)
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        n_components, n_features = self.means_.shape
+        fields.check_features(self, n_features)
+        check_shape("weights_", self.weights_, (n_components,))
+        check_shape("covariances_", self.covariances_, (n_components, n_features, n_features))
+        check_shape("variance_floor_", self.__dict__.get("variance_floor_"), (n_features,))
+        fields.check_count(self, "n_components_", n_components)
+        self.predict_proba(self.means_)  # raises if a covariance matrix is singular
+
 
 def _posterior_under(mixture: Mixture, data: FloatArray) -> tuple[FloatArray, FloatArray]:
     logs, shares = posterior(data, Mixture(*(array[None] for array in mixture)))
@@ -494,6 +529,3 @@ def _read_responsibilities(init: Any, n_samples: int, number: int) -> FloatArray
         f"init must be labels of {n_samples} samples in {number} clusters, or probabilities of shape "
         f"{(n_samples, number)} that are nonnegative and sum to 1 in each row, got shape {values.shape}."
     )
-
-
-__all__ = ["ParsimoniousGaussianMixture"]

@@ -184,6 +184,3 @@ def _concatenate(parts: list[CredalPartition]) -> CredalPartition:
         masses[start : start + len(part), sets.positions(part.focal_sets.membership)] = part.masses
         start += len(part)
     return CredalPartition(masses, sets, validate=False)
-
-
-__all__ = ["cross_val_mass"]

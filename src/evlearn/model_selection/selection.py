@@ -167,6 +167,3 @@ def _mean(curves: FloatArray) -> FloatArray:
     counts = is_known.sum(axis=0)
     sums = np.where(is_known, curves, 0.0).sum(axis=0)
     return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
-
-
-__all__ = ["ParameterSelection"]

@@ -17,8 +17,8 @@ from sklearn.utils import get_tags
 from evlearn.blocks.open import needs_blocks
 from evlearn.cluster.base import without_files
 from evlearn.exceptions import CollapseWarning
-from evlearn.utils.places import is_url
 from evlearn.utils.typing import IntArray
+from evlearn.utils.urls import is_url
 from evlearn.utils.validation import check_integer, check_real
 
 _AUTO_SHARE = 0.8

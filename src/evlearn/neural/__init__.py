@@ -8,6 +8,6 @@ except ImportError as error:
     ) from error
 
 from evlearn.neural.nn_evclus import NNEVCLUS
-from evlearn.neural.solver import Solver
+from evlearn.neural.training import Solver
 
 __all__ = ["NNEVCLUS", "Solver"]

@@ -6,11 +6,11 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from numbers import Integral
 from operator import add
 from types import MappingProxyType
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from evlearn import RowDataset, belief
 from evlearn.belief import FocalSets
 from evlearn.blocks.open import needs_blocks
-from evlearn.cluster.dissimilarities import check_dissimilarities, symmetric_dissimilarities
+from evlearn.cluster.dissimilarities import read_precomputed
 from evlearn.cluster.focal_families import (
     FamilyLike,
     SimilarityOfRows,
@@ -31,49 +31,71 @@ from evlearn.cluster.focal_families import (
     mutual_neighbors,
     n_pair_neighbors,
 )
-from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, TransformKind
-from evlearn.cluster.pairwise.partners import draw_partners, read_partners
+from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, TransformKind, draw_partners, read_partners
 from evlearn.cluster.pairwise.scales import Quantile, check_d0
-from evlearn.cluster.rowwise import RowwiseClusterer
+from evlearn.cluster.row_clusterer import RowwiseClusterer
 from evlearn.constraints import NamedConstraints, PairwiseConstraints
 from evlearn.constraints.named import resolve_constraints
 from evlearn.neural.dissimilarity import make_dissimilarity, make_transform
-from evlearn.neural.exchange import process_rank, share_number
-from evlearn.neural.losses import Losses
-from evlearn.neural.model import NeuralModel
-from evlearn.neural.network import EvidentialNetwork, OutlierLink, draw_weights, layers
-from evlearn.neural.problem import Problem
+from evlearn.neural.losses import Losses, SideInformation, find_guides, read_side_information
+from evlearn.neural.network import EvidentialNetwork, NeuralModel, OutlierLink, draw_weights, layers
 from evlearn.neural.reading import draw_indices, make_reader, read_rows
-from evlearn.neural.side_information import SideInformation, find_guides, read_side_information
-from evlearn.neural.solver import SOLVERS, Solver
-from evlearn.neural.starts import draw_examples, imitate_masses, make_example_masses, refine_masses
-from evlearn.neural.training import Batches, Best, torch_seed, total_loss, train_in_batches, train_on_all_pairs
+from evlearn.neural.starts import Problem, draw_examples, imitate_masses, make_example_masses, refine_masses
+from evlearn.neural.training import (
+    SOLVERS,
+    Batches,
+    Best,
+    Solver,
+    process_rank,
+    share_number,
+    torch_seed,
+    total_loss,
+    train_in_batches,
+    train_on_all_pairs,
+)
 from evlearn.neural.training_samples import ArraySamples, RowSamples, TrainingSamples
-from evlearn.utils.checkpoints import Checkpoint, identity_of
-from evlearn.utils.convergence import Report, Trace, atomic_fit, publish_trace
+from evlearn.storage import fields
+from evlearn.storage.checkpoints import Checkpoint, identity_of
+from evlearn.utils.convergence import Report, Trace, atomic_fit, best_descent, publish_trace
 from evlearn.utils.parallel import SharedLimit
 from evlearn.utils.progress import Steps, expect_tasks
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import DataLike, EstimatorLike, Metric, NumbersLike, RandomSeed
-from evlearn.utils.validation import check_choice, check_flag, check_integer, check_range, check_real
+from evlearn.utils.validation import check_choice, check_flag, check_integer, check_real, check_shape
 
 #: Maximum numbers of samples for "lbfgs" by default, and for any solver without mini-batches.
 _AUTO_LBFGS_SAMPLES, _MAX_SAMPLES_OF_ALL_PAIRS = 1000, 20_000
+
+
 #: Minimum number of clusters for guides by default.
 _MIN_CLUSTERS_FOR_GUIDES = 10
+
+
 #: Maximum number of samples from which guides are selected.
 _GUIDE_SAMPLE = 5000
+
+
 _MAX_BATCH_SIZE = 250
+
+
 _LEARNING_RATE, _LEARNING_RATE_OF_CUSTOM_NETWORKS = 5e-3, 1e-3
+
+
 #: Maximum number of samples of a Shepard diagram.
 _SHEPARD_SAMPLES = 300
+
+
 #: Ratio of all pairs to the pairs in use up to which a matrix of all pairs is faster than a list.
 _MAX_SPARSITY = 16
 
+
 InitialWeights: TypeAlias = Literal["evclus", "random", "given"]
+
+
 Guides: TypeAlias = Literal["auto", "peaks", "evclus"] | None
 
 
+@fields.stored
 class NNEVCLUS(RowwiseClusterer):
     r"""Evidential clustering with a neural network: the more similar 2 samples, the less their masses conflict.
 
@@ -204,6 +226,10 @@ class NNEVCLUS(RowwiseClusterer):
     (2,)
     """
 
+    _model: fields.Stored[NeuralModel]
+    d0_: fields.StoredIfSet[fields.PositiveNumber]
+    d1_: fields.StoredIfSet[fields.NonnegativeNumber]
+
     _fewer_sets = "neighbor_pairs"
     # "outlier_link" is "r" or "paper": masses of the empty set as in the R package, which vanish fast inside the
     # data, or as printed in the paper. "n_components" is the number of principal components of dissimilarities
@@ -311,10 +337,10 @@ class NNEVCLUS(RowwiseClusterer):
     # The data
 
     def _check_parameters(self) -> None:
-        for name in ("n_clusters", "n_init", "max_iter"):
-            check_integer(name, getattr(self, name), 1)
+        super()._check_parameters()
+        check_integer("n_clusters", self.n_clusters, 1)
         check_flag("standardize", self.standardize)
-        for name in ("constraint_weight", "l2", "tol"):
+        for name in ("constraint_weight", "l2"):
             check_real(name, getattr(self, name), 0)
         check_real("label_weight", self.label_weight, 0, 1)
         check_d0(self.d0)
@@ -380,12 +406,7 @@ class NNEVCLUS(RowwiseClusterer):
     def _read_data(self, X: Any, *, reset: bool) -> Numbers:
         kinds, min_samples = [np.float64, np.float32], 2 if reset else 1
         numbers = read_numbers(self, X, reset=reset, dtype=kinds, ensure_min_samples=min_samples)
-        if not self._precomputed:
-            return numbers
-        data = numbers.data
-        check_range("X", data.astype(np.float64, copy=False), fitting=reset)
-        check_dissimilarities(data, square=reset)
-        return Numbers(symmetric_dissimilarities(data) if reset else data, False)
+        return read_precomputed(numbers.data, reset=reset) if self._precomputed else numbers
 
     # The training
 
@@ -394,10 +415,8 @@ class NNEVCLUS(RowwiseClusterer):
         random = check_random_state(self.random_state)
         if not isinstance(self.random_state, Integral):
             random = np.random.RandomState(share_number(int(random.randint(2**31 - 1))))
-        n_init, has_second_step = (
-            1 if self._initial_weights == "given" else self.n_init,
-            has_two_steps(self.focal_sets),
-        )
+        n_init = 1 if self._initial_weights == "given" else self.n_init
+        has_second_step = has_two_steps(self.focal_sets)
         # EVCLUS is fitted for guides, for each initialization, and for the second step.
         expect_tasks(
             (self._guides == "evclus") + (1 + (self._initial_weights == "evclus")) * n_init + 2 * has_second_step
@@ -408,44 +427,52 @@ class NNEVCLUS(RowwiseClusterer):
         )
         partners = self._make_partners(len(rows), random) if solver != "rmsprop" else None
         checkpoint = self._open_checkpoint(problem) if solver == "rmsprop" else None
-        train: Callable[..., Trace[Best]] = partial(self._train_in_batches, checkpoint=checkpoint)
+        train: _Train = partial(self._train_in_batches, checkpoint=checkpoint)
         if solver != "rmsprop":
             train = partial(self._train_on_all_pairs, partners=partners, solver=solver)
-        report: Steps | None = None
-        best: tuple[Trace[Best], EvidentialNetwork] | None = None
-        for seed in random.randint(np.iinfo(np.int32).max, size=n_init):
-            seed_context = torch_seed(int(seed), problem.losses.conflict.device)
-            with seed_context if isinstance(self.network, nn.Module) else nullcontext():
-                network = self._make_network(problem, int(seed))
-                if self._initial_weights == "evclus":
-                    imitate_masses(
-                        network, problem.samples, *make_example_masses(problem, np.random.RandomState(seed))
-                    )
-                report = report or Steps(
-                    self.max_iter, n_init + has_second_step
-                )  # here, because the EVCLUS fits have another pace
-                trace = train(network, problem, int(seed), report=report)
-            if best is None or trace.state.objective < best[0].state.objective:
-                best = (trace, network)
-            if trace.interrupted:
-                break
-        assert best is not None
-        assert report is not None
-        self._check_loss_is_finite(problem, best[0])
-        if has_second_step and not best[0].interrupted:
-            problem, network = self._with_pairs(problem, best[1], random)
-            seed = random.randint(np.iinfo(np.int32).max)
-            best = train(network, problem, int(seed), report=report), network
-            self._check_loss_is_finite(problem, best[0])
-        self._finish(problem, *best, random)
+        # Steps begin with the first training, because the EVCLUS fits have another pace.
+        steps = cache(lambda: Steps(self.max_iter, n_init + has_second_step))
+        best = best_descent(
+            partial(self._train_from, problem, train, steps),
+            random.randint(np.iinfo(np.int32).max, size=n_init),
+            refine=partial(self._train_with_pairs, train, steps, random) if has_second_step else None,
+            key=lambda trace: trace.state.objective,
+        )
+        self._check_loss_is_finite(best)
+        self._finish(best, random)
         # After the masses are stored, and by one process only.
-        if checkpoint is not None and not best[0].interrupted and process_rank() == 0:
+        if checkpoint is not None and not best.interrupted and process_rank() == 0:
             checkpoint.remove()
 
-    def _check_loss_is_finite(self, problem: Problem, trace: Trace[Best]) -> None:
+    def _train_from(
+        self, problem: Problem, train: "_Train", steps: Callable[[], Report], seed: int
+    ) -> Trace["_Fit"]:
+        """Train a network whose initial weights depend on a seed."""
+        seed_context = torch_seed(int(seed), problem.losses.conflict.device)
+        with seed_context if isinstance(self.network, nn.Module) else nullcontext():
+            network = self._make_network(problem, int(seed))
+            if self._initial_weights == "evclus":
+                imitate_masses(
+                    network, problem.samples, *make_example_masses(problem, np.random.RandomState(seed))
+                )
+            trace = train(network, problem, int(seed), report=steps())
+        return trace.with_state(_Fit(problem, network, trace.state.objective))
+
+    def _train_with_pairs(
+        self, train: "_Train", steps: Callable[[], Report], random: np.random.RandomState, best: Trace["_Fit"]
+    ) -> Trace["_Fit"]:
+        """Train a network with the pairs of neighboring clusters, from the best network so far."""
+        self._check_loss_is_finite(best)
+        problem, network = self._with_pairs(best.state.problem, best.state.network, random)
+        seed = random.randint(np.iinfo(np.int32).max)
+        trace = train(network, problem, int(seed), report=steps())
+        return trace.with_state(_Fit(problem, network, trace.state.objective))
+
+    def _check_loss_is_finite(self, trace: Trace["_Fit"]) -> None:
         if not (np.isfinite(trace.state.objective) or trace.interrupted):
+            d0 = trace.state.problem.transform.d0
             raise ValueError(
-                f"the loss was not finite in any iteration, with d0={problem.transform.d0:.3g}; lower "
+                f"the loss was not finite in any iteration, with d0={d0:.3g}; lower "
                 "learning_rate, l2 or constraint_weight, or change the scale of X or d0."
             )
 
@@ -693,9 +720,8 @@ class NNEVCLUS(RowwiseClusterer):
 
     # The result
 
-    def _finish(
-        self, problem: Problem, trace: Trace[Best], network: EvidentialNetwork, random: np.random.RandomState
-    ) -> None:
+    def _finish(self, trace: Trace["_Fit"], random: np.random.RandomState) -> None:
+        problem, network = trace.state.problem, trace.state.network
         model = NeuralModel(problem.reader, network.eval(), problem.focal_sets)
         self._model = model
         self.focal_sets_ = model.focal_sets
@@ -714,6 +740,34 @@ class NNEVCLUS(RowwiseClusterer):
             self._publish_masses(problem.rows)
         publish_trace(self, trace, "the loss", max_iter=self.max_iter)
         self.objective_ = trace.state.objective
+
+    def _after_loading(self) -> None:
+        """Set the network, and raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model = self._model
+        reader = model.reader
+        fields.check_features(self, len(reader.mean))
+        n_inputs = len(reader.mean) if reader.components is None else len(reader.components)
+        check_shape("components", reader.components, (n_inputs, len(reader.mean)))
+        check_shape("scale", reader.scale, (n_inputs,))
+        if isinstance(reader.middle, np.ndarray):
+            check_shape("middle", reader.middle, (n_inputs,))
+        weights = model.network.to_stored()["weights"]
+        if weights[0].shape[1] != n_inputs or len(weights[-1]) != len(model.focal_sets):
+            raise ValueError(f"its network must have {n_inputs} inputs and {len(model.focal_sets)} outputs")
+        self.network_, self.outlier_model_ = model.network, None
+
+
+#: Function from a network, its problem and a seed to the trace of its training.
+_Train: TypeAlias = Callable[..., Trace[Best]]
+
+
+class _Fit(NamedTuple):
+    """Trained network, its problem, and the smallest loss."""
+
+    problem: Problem
+    network: EvidentialNetwork
+    objective: float
 
 
 def one_torch_thread() -> AbstractContextManager[None]:
@@ -741,6 +795,3 @@ def _make_stress(losses: Losses, targets: Tensor, partners: Any) -> Any:
         return lambda masses: losses.partner_pairs(masses, indices, partner_targets)
     counts = torch.zeros_like(targets).scatter_add_(1, indices, torch.ones_like(targets[:, :k])) / (n * k)
     return lambda masses: losses.weighted_pairs(masses, targets, counts)
-
-
-__all__ = ["NNEVCLUS"]

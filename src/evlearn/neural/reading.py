@@ -1,7 +1,8 @@
 """Reading of rows, and their transform to inputs of a network."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from types import NoneType
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -9,8 +10,9 @@ from sklearn.svm import OneClassSVM
 from sklearn.utils.random import sample_without_replacement
 
 from evlearn.blocks import RowDataset
-from evlearn.blocks.moments import Moments, MomentsFrom
+from evlearn.blocks.dataset import Moments, MomentsFrom
 from evlearn.cluster.base import with_seed
+from evlearn.storage import fields
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import EXTREME_RATIO, check_choice
 
@@ -24,6 +26,7 @@ _MAX_DEVIATIONS = 1e6
 _MIN_RELATIVE_STRENGTH = 1e-10
 
 
+@fields.stored
 @dataclass(frozen=True)
 class Reader:
     """Transform of rows to inputs of a network.
@@ -44,12 +47,12 @@ class Reader:
         Rows with an input farther from the middle are outliers for the network.
     """
 
-    mean: FloatArray
-    components: FloatArray | None
-    scale: FloatArray
-    outlier_model: Any = None
-    middle: Any = 0.0
-    reach: float = float("inf")
+    mean: fields.Vector
+    components: fields.Matrix | None
+    scale: fields.ScaleVector
+    outlier_model: Annotated[Any, fields.instance(NoneType)] = None
+    middle: Annotated[Any, fields.any_of(fields.number(), fields.array(1))] = 0.0
+    reach: fields.PositiveExtendedNumber = float("inf")
 
     def inputs(self, rows: FloatArray) -> FloatArray:
         """Return the inputs of the network."""

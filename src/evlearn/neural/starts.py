@@ -1,7 +1,8 @@
-"""Initial weights, which imitate an EVCLUS fit of a subset of the samples."""
+"""Training problem of NN-EVCLUS, and initial weights, which imitate an EVCLUS fit of a subset of the samples."""
 
 import copy
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from evlearn.belief import FocalSets
+from evlearn.blocks import RowDataset
 from evlearn.cluster import EVCLUS
+from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.exceptions import CollapseWarning
-from evlearn.neural.model import as_tensor
-from evlearn.neural.network import EvidentialNetwork
-from evlearn.neural.problem import Problem
-from evlearn.neural.reading import draw_indices, read_rows
+from evlearn.neural.dissimilarity import Dissimilarity
+from evlearn.neural.losses import Losses, SideInformation
+from evlearn.neural.network import EvidentialNetwork, as_tensor
+from evlearn.neural.reading import Reader, draw_indices, read_rows
 from evlearn.neural.training import make_lbfgs
 from evlearn.neural.training_samples import TrainingSamples
 from evlearn.partition import CredalPartition
@@ -26,6 +29,40 @@ from evlearn.utils.typing import FloatArray, IntArray
 _MIN_EXAMPLES = 200
 #: Number of L-BFGS iterations for the initial weights.
 _IMITATION_STEPS = 50
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Training problem of NN-EVCLUS.
+
+    Attributes
+    ----------
+    rows : RowDataset
+        Training set.
+    reader : Reader
+        Transform of rows to inputs.
+    dissimilarity : Dissimilarity
+        Dissimilarity of samples.
+    transform : Transform
+        Transform from dissimilarities to target conflicts.
+    focal_sets : FocalSets
+        Sets that carry mass.
+    side_information : SideInformation
+        Labels and constraints.
+    samples : TrainingSamples
+        Inputs to the network, and targets.
+    losses : Losses
+        Terms of the loss.
+    """
+
+    rows: RowDataset
+    reader: Reader
+    dissimilarity: Dissimilarity
+    transform: Transform
+    focal_sets: FocalSets
+    side_information: SideInformation
+    samples: TrainingSamples
+    losses: Losses
 
 
 def draw_examples(problem: Problem, random: np.random.RandomState) -> IntArray:

@@ -1,4 +1,7 @@
-"""Training on all samples at once, or on mini-batches of samples with all their pairs."""
+"""Training on all samples at once, or on mini-batches of samples with all their pairs.
+
+If several processes train together, each computes the masses of a part of a mini-batch.
+"""
 
 import copy
 import threading
@@ -6,23 +9,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from evlearn.neural.exchange import GatherMasses, count_processes, process_rank
-from evlearn.neural.losses import Losses
+from evlearn.neural.losses import Losses, SideInformation
 from evlearn.neural.network import EvidentialNetwork
-from evlearn.neural.side_information import SideInformation
 from evlearn.neural.training_samples import TrainingSamples
-from evlearn.utils.checkpoints import Checkpoint
+from evlearn.storage import fields
+from evlearn.storage.checkpoints import Checkpoint
 from evlearn.utils.convergence import Report, Trace, descend
-from evlearn.utils.stored_values import array, check_keys, check_length
+from evlearn.utils.parameters import Specification
 from evlearn.utils.typing import IntArray
+from evlearn.utils.validation import check_choice, check_integer, check_real, check_shape
 
+SOLVERS = ("auto", "lbfgs", "adam", "rmsprop")
 #: Parameters of RMSprop in the paper.
 _RHO, _EPS = 0.9, 1e-8
 #: Number of L-BFGS or Adam iterations between checks of convergence.
@@ -38,8 +43,103 @@ _BATCHES_PER_FIRST_LOSS = 10
 _MAX_HELD_OUT = 2000
 #: Numbers of values of the window from which mini-batches are drawn, and of contiguous segments of a window.
 _WINDOW, _SEGMENTS_PER_WINDOW = 1 << 23, 64
-
 _TORCH_RANDOM_LOCK = threading.RLock()
+
+
+def count_processes() -> int:
+    """Return the number of processes that train together."""
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def process_rank() -> int:
+    """Return the rank of this process."""
+    return dist.get_rank() if count_processes() > 1 else 0
+
+
+def share_number(number: int) -> int:
+    """Return the number of the first process, in all processes."""
+    numbers = [number]
+    if count_processes() > 1:
+        dist.broadcast_object_list(numbers, src=0)
+    return numbers[0]
+
+
+class GatherMasses(torch.autograd.Function):
+    """Masses of all processes, in their order; gradients of all losses are returned to each process."""
+
+    @staticmethod
+    def forward(ctx: Any, masses: Tensor, sizes: list[int]) -> Tensor:
+        """Gather the masses of all processes."""
+        ctx.sizes = sizes
+        # A sum, because `all_gather` requires equal numbers of samples in all processes.
+        gathered = masses.new_zeros((sum(sizes), masses.shape[1]))
+        start = sum(sizes[: dist.get_rank()])
+        gathered[start : start + len(masses)] = masses
+        dist.all_reduce(gathered)
+        return gathered
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        """Sum the gradients of all processes, and return the part of this process.
+
+        Returns
+        -------
+        gradient : Tensor of shape (n_samples_of_process, n_focal_sets)
+            Gradient of the sum of all losses.
+        none : None
+            Gradient with respect to the sizes.
+        """
+        total = gradient.contiguous().clone()
+        dist.all_reduce(total)
+        start = sum(ctx.sizes[: dist.get_rank()])
+        return total[start : start + ctx.sizes[dist.get_rank()]], None
+
+
+@fields.stored
+@dataclass
+class Solver(Specification):
+    """Optimizer of `NNEVCLUS`, with its options.
+
+    Parameters
+    ----------
+    name : {"auto", "lbfgs", "adam", "rmsprop"}, default="auto"
+        "lbfgs" and "adam" use all samples at once; "rmsprop" uses mini-batches. "auto" is "lbfgs" for up to 1000
+        samples, and "rmsprop" for more.
+    batch_size : int or "auto", default="auto"
+        Number of samples of a mini-batch, all pairs of which are compared. "auto" is 10 % of the samples, and at
+        most 250.
+    learning_rate : float or "auto", default="auto"
+        Step of "adam" and "rmsprop"; the latter halves it when the loss no longer falls. "auto" is 0.005, and
+        0.001 for a given `network`.
+    validation_fraction : float, default=0.0
+        Share of samples that "rmsprop" holds out; the weights with the smallest loss of their pairs are kept. With
+        0, the training loss decides.
+    patience : int, default=20
+        Number of epochs without a smaller loss after which "rmsprop" stops.
+
+    Examples
+    --------
+    >>> from evlearn.datasets import make_fourclass
+    >>> from evlearn.neural import NNEVCLUS, Solver
+    >>> X, _ = make_fourclass(200, random_state=0)
+    >>> solver = Solver("rmsprop", batch_size=50)
+    >>> model = NNEVCLUS(4, solver=solver, max_iter=20, tol=1.0, random_state=0).fit(X)
+    >>> model.labels_.shape
+    (200,)
+    """
+
+    name: Literal["auto", "lbfgs", "adam", "rmsprop"] = "auto"
+    batch_size: int | Literal["auto"] = "auto"
+    learning_rate: float | Literal["auto"] = "auto"
+    validation_fraction: float = 0.0
+    patience: int = 20
+
+    def __post_init__(self) -> None:
+        check_choice("name", self.name, SOLVERS)
+        check_integer("batch_size", self.batch_size, 2, or_auto=True)
+        check_real("learning_rate", self.learning_rate, 0, open_low=True, or_auto=True)
+        check_real("validation_fraction", self.validation_fraction, 0, 1)
+        check_integer("patience", self.patience, 1)
 
 
 @dataclass(frozen=True)
@@ -434,31 +534,21 @@ class BatchTraining:
         self.history, self.converged = arrays["history"].tolist(), bool(converged)
 
     def _check(self, arrays: dict[str, Any]) -> None:
-        current = self._network.state_dict()
-        shapes = {
-            f"{prefix}_{name}": tuple(old.shape) for prefix in ("now", "best") for name, old in current.items()
-        }
-        parameters = list(enumerate(self._network.parameters()))
-        shapes |= {f"squares_{k}": tuple(weights.shape) for k, weights in parameters}
-        shapes |= {f"step_{k}": () for k, _ in parameters}
-        shapes |= {"counts": (4,), "rate": (), "objective": (), "history": (self._count_epochs(arrays) + 1,)}
-        check_keys("the state", arrays, shapes)
+        shapes = {name: values.shape for name, values in self.to_arrays().items()}
+        counts = arrays.get("counts", np.empty(0))
+        shapes["history"] = (int(counts[2]) + 1 if counts.shape == (4,) else 1,)
+        fields.check_keys("the state", arrays, shapes)
         for name, shape in shapes.items():
             may_be_infinite = name in ("objective", "history")  # for weights that diverged
             minimum = 0.0 if name.startswith(("counts", "rate", "squares", "step")) else -np.inf
-            array(len(shape), "iu" if name == "counts" else "fiu", low=minimum, finite=not may_be_infinite)(
+            fields.array(len(shape), "iu" if name == "counts" else "fiu", low=minimum, finite=not may_be_infinite)(
                 name, arrays[name]
             )
-            check_length(name, arrays[name], shape)
+            check_shape(name, arrays[name], shape)
         if not 0 < float(arrays["rate"]) <= self._batches.learning_rate:  # it is only halved
             raise ValueError(
                 f"rate must be above 0 and at most {self._batches.learning_rate}, got {arrays['rate']}"
             )
-
-    def _count_epochs(self, arrays: dict[str, Any]) -> int:
-        """Return the number of epochs of a state."""
-        counts = arrays.get("counts", np.empty(0))
-        return int(counts[2]) if counts.shape == (4,) else 0
 
 
 def _slice_samples(samples: IntArray | range, start: int, stop: int) -> IntArray:

@@ -10,7 +10,7 @@ from torch import Tensor
 from evlearn.blocks import RowDataset
 from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.neural.dissimilarity import Dissimilarity
-from evlearn.neural.model import as_tensor
+from evlearn.neural.network import as_tensor
 from evlearn.neural.reading import Reader, read_rows
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 

@@ -69,6 +69,3 @@ def check_sample_names(partitions: Sequence[CredalPartition]) -> None:
 
 def _plausibilities(partition: CredalPartition) -> FloatArray:
     return partition.to_possibilistic().astype(np.float64, copy=False)
-
-
-__all__ = ["align_clusters"]

@@ -16,11 +16,13 @@ import numpy.typing as npt
 from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.belief.revision import total_support
-from evlearn.partition import conversions, storage
+from evlearn.partition import conversions
 from evlearn.partition.relational import PairMasses, check_pairs, masses_of_block, masses_of_pairs
-from evlearn.partition.summary import PartitionSummary, format_count, summarize
+from evlearn.partition.summary import PartitionSummary, summarize
 from evlearn.partition.verdict import OUTLIER_MASS, SURE_LEVEL, Verdict, doubts, judge, level_of_share
+from evlearn.storage import fields, partitions
 from evlearn.utils.chunks import row_blocks
+from evlearn.utils.formatting import format_count
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 _PAIRS_PER_BLOCK = 1 << 21
@@ -31,6 +33,7 @@ _INHERITED = ("_noun", "_problems", "_is_subset")
 _Result = TypeVar("_Result")
 
 
+@fields.stored_as(masses=fields.array(2, low=0, high=fields.LARGEST_MASS), focal_sets=fields.instance(FocalSets))
 class CredalPartition:
     """Credal partition: one mass function per sample, on sets of clusters.
 
@@ -248,8 +251,8 @@ class CredalPartition:
         >>> print(*partition.verdict().labels()[-2:])
         Ω outlier
         """
+        from evlearn.partition.conversions import degrees_of_membership
         from evlearn.partition.estimators import with_names_of  # loads scikit-learn
-        from evlearn.partition.noise import degrees_of_membership
 
         return with_names_of(X, cls.from_fuzzy(degrees_of_membership(clusterer, X, n_neighbors)))
 
@@ -763,7 +766,7 @@ class CredalPartition:
             Path with suffix ``.npz`` (compact, can be memory-mapped) or ``.json`` (readable text).
         """
         names = None if self.sample_names is None else list(self.sample_names)
-        storage.write_file(Path(path), storage.Stored(self.masses, self.focal_sets, names, self._problems))
+        partitions.write_file(Path(path), partitions.Stored(self.masses, self.focal_sets, names, self._problems))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> CredalPartition:
@@ -781,7 +784,7 @@ class CredalPartition:
         CredalPartition
             Validated partition.
         """
-        stored = storage.read_file(Path(path), mmap)
+        stored = partitions.read_file(Path(path), mmap)
         names = None if stored.sample_names is None else tuple(stored.sample_names)
         try:
             return with_problems(cls(stored.masses, stored.focal_sets, names), stored.problems)

@@ -1,10 +1,12 @@
-"""Credal partitions from fitted estimators: those of evlearn and scikit-learn, and pipelines."""
+"""Credal partitions from fitted estimators of evlearn and scikit-learn, from pipelines, and from arguments."""
 
 import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -46,7 +48,8 @@ def partition_for(result: Any, X: Any) -> CredalPartition:
     """Return the partition of the rows of a table.
 
     A partition is returned unchanged, with the index of X if it has no sample names. A fitted estimator or
-    pipeline is passed to `partition_of`, or its predictions or labels are converted.
+    pipeline is passed to `partition_of`, or its predictions or labels are converted; without X, the result is the
+    partition of its training samples.
     """
     if isinstance(result, CredalPartition):
         if X is None:
@@ -57,6 +60,8 @@ def partition_for(result: Any, X: Any) -> CredalPartition:
                 "these samples."
             )
         return result if result.sample_index is not None else with_names_of(X, result)
+    if X is None:
+        return fitted_partition(result)
     check_is_fitted(result)
     if predicts_masses(result):
         return partition_of(result, X)
@@ -82,7 +87,7 @@ def fitted_partition(estimator: Any, X: Any = None) -> CredalPartition:
     if X is None:
         raise ValueError(
             f"estimator must be fitted and have a credal_partition_, got {estimator!r}; "
-            "call fit first, or use from_partition."
+            "call fit first, or pass a CredalPartition."
         )
     clusterer, samples = transform_through_pipeline(estimator, X)
     if hasattr(clusterer, "predict_mass") or hasattr(clusterer, "predict_proba"):
@@ -170,3 +175,43 @@ def _update_digest(digest: Any, values: Any) -> None:
     digest.update(repr(values.shape).encode())
     for block in row_blocks(len(values)):
         digest.update(np.ascontiguousarray(values[block], dtype=np.float64))
+
+
+def as_credal(partition: CredalPartition | ArrayLike, name: str = "partition") -> CredalPartition:
+    """Convert labels or probabilities to a credal partition.
+
+    Parameters
+    ----------
+    partition : CredalPartition or array-like
+        Credal partition, which is returned; labels of shape (n_samples,), where -1 means noise if 0 occurs too, as
+        in scikit-learn's clusterers; or probabilities of shape (n_samples, n_clusters).
+    name : str, default="partition"
+        Name of the argument in error messages.
+
+    Returns
+    -------
+    CredalPartition
+        Credal partition.
+
+    Examples
+    --------
+    >>> from evlearn.partition.estimators import as_credal
+    >>> as_credal([0, 0, 1, -1]).outliers()
+    array([False, False, False,  True])
+    """
+    if isinstance(partition, CredalPartition):
+        return partition
+    values = np.asarray(partition)
+    if values.ndim == 1:
+        return CredalPartition.from_hard(values, noise_label=-1 if _marks_noise(values) else None)
+    if values.ndim == 2:
+        return CredalPartition.from_fuzzy(values)
+    raise ValueError(
+        f"{name} must be a CredalPartition, labels of shape (n_samples,) or probabilities of shape (n_samples, "
+        f"n_clusters), got shape {values.shape}."
+    )
+
+
+def _marks_noise(labels: npt.NDArray[Any]) -> bool:
+    """Return True if -1 means noise: if 0 occurs too, unlike in the classes -1 and 1."""
+    return bool(np.issubdtype(labels.dtype, np.integer) and (labels == -1).any() and (labels == 0).any())

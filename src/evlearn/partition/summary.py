@@ -11,6 +11,7 @@ import numpy as np
 from evlearn.belief import FocalSets
 from evlearn.belief.notation import FRAME_LABEL, format_name, format_set
 from evlearn.partition.verdict import Verdict, distinct_sets
+from evlearn.utils.formatting import format_count, format_large_share, format_level, join_first
 from evlearn.utils.typing import IntArray
 
 _MAX_GROUPS = 8
@@ -75,7 +76,7 @@ class PartitionSummary:
         largest = dominant_cluster(sizes, n_inside)
         if largest is None:
             return self.fit_problems
-        share = f"{sizes[largest]:,} of {n_inside:,} samples ({_large_share(sizes[largest] / n_inside)})"
+        share = f"{sizes[largest]:,} of {n_inside:,} samples ({format_large_share(sizes[largest] / n_inside)})"
         outliers = ", not counting outliers" if self.n_outliers else ""
         name = format_name(list(self.sure)[largest])
         fact = f"Cluster {name} contains {share}{outliers}."
@@ -189,22 +190,5 @@ def dominant_cluster(sizes: Sequence[int] | IntArray, n_samples: int) -> int | N
     return largest if sizes[largest] > NEARLY_ALL * n_samples else None
 
 
-def _large_share(share: float) -> str:
-    """Return a share near 1 as a percentage that is not rounded to 100 %."""
-    return "100 %" if share == 1 else f"{min(100 * share, 99.9):.1f} %" if share <= 0.9995 else "more than 99.9 %"
-
-
-def format_level(level: float) -> str:
-    """Return a level as text, with more digits near 0 and 1."""
-    return f"{level:.2f}" if 0.01 <= level <= 0.99 or level == 1 else f"{level:.4g}"
-
-
-def format_count(number: int, noun: str) -> str:
-    """Return a number and its noun, in the plural if needed."""
-    return f"{number} {noun}" + ("" if number == 1 else "es" if noun.endswith("s") else "s")
-
-
 def _listing(counts: dict[str, int]) -> str:
-    parts = [f"{name} {count}" for name, count in list(counts.items())[:_MAX_GROUPS]]
-    n_hidden = len(counts) - _MAX_GROUPS
-    return ", ".join(parts) + (f", and {n_hidden} more" if n_hidden > 0 else "")
+    return join_first([f"{name} {count}" for name, count in counts.items()], _MAX_GROUPS)

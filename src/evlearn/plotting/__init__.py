@@ -9,38 +9,28 @@ except ImportError as error:
 
 from evlearn.plotting.belief_peaks_display import BeliefPeaksDisplay
 from evlearn.plotting.cluster_number_display import ClusterNumberDisplay
+from evlearn.plotting.comparison_display import ComparisonDisplay
 from evlearn.plotting.constraints_display import ConstraintsDisplay
 from evlearn.plotting.contour_display import MassContourDisplay
-from evlearn.plotting.dominance_display import DominanceDisplay
 from evlearn.plotting.doubt_display import DoubtDisplay
-from evlearn.plotting.doubt_sources_display import DoubtSourcesDisplay
-from evlearn.plotting.interval_display import IntervalDisplay
 from evlearn.plotting.masses_display import MassesDisplay
 from evlearn.plotting.objective_display import ObjectiveDisplay
-from evlearn.plotting.pair_probability_display import PairProbabilityDisplay
+from evlearn.plotting.pairs_display import PairsDisplay
 from evlearn.plotting.partition_display import CredalPartitionDisplay
-from evlearn.plotting.partition_map_display import PartitionMapDisplay
-from evlearn.plotting.partition_panels_display import PartitionPanelsDisplay
 from evlearn.plotting.relational_display import RelationalDisplay
 from evlearn.plotting.risk_coverage_display import RiskCoverageDisplay
-from evlearn.plotting.shepard_display import ShepardDisplay
 
 __all__ = [
     "BeliefPeaksDisplay",
     "ClusterNumberDisplay",
+    "ComparisonDisplay",
     "ConstraintsDisplay",
     "CredalPartitionDisplay",
-    "DominanceDisplay",
     "DoubtDisplay",
-    "DoubtSourcesDisplay",
-    "IntervalDisplay",
     "MassContourDisplay",
     "MassesDisplay",
     "ObjectiveDisplay",
-    "PairProbabilityDisplay",
-    "PartitionMapDisplay",
-    "PartitionPanelsDisplay",
+    "PairsDisplay",
     "RelationalDisplay",
     "RiskCoverageDisplay",
-    "ShepardDisplay",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from evlearn.cluster import BeliefPeaks, belief_peaks
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.sampling import draw_subset
+from evlearn.utils.formatting import format_count
 from evlearn.utils.typing import FloatArray, IntArray, Metric, RandomSeed
 from evlearn.utils.validation import check_integer
 
@@ -27,6 +29,7 @@ _COLUMNS = 2
 _MAX_LARGE_LABELS = 12
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class BeliefPeaksDisplay:
     """The δ-Bel graph: distance to the nearest sample of larger belief against belief, for each sample.
 
@@ -80,20 +83,11 @@ class BeliefPeaksDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        bel: FloatArray,
-        delta: FloatArray,
-        peaks: IntArray,
-        min_bel: float | None = None,
-        min_delta: float | None = None,
-    ) -> None:
-        self.bel = bel
-        self.delta = delta
-        self.peaks = peaks
-        self.min_bel = min_bel
-        self.min_delta = min_delta
+    bel: FloatArray
+    delta: FloatArray
+    peaks: IntArray
+    min_bel: float | None = None
+    min_delta: float | None = None
 
     @classmethod
     def from_data(
@@ -219,9 +213,8 @@ class BeliefPeaksDisplay:
             This display.
         """
         check_integer("max_points", max_points, 1)
-        self.ax_: Axes
-        self.figure_: Figure | SubFigure
-        self.ax_, self.figure_ = open_axes(ax)
+        self.ax_: Axes = open_axes(ax)
+        self.figure_: Figure | SubFigure = self.ax_.figure
         self.drawn_: IntArray = self._choose_samples(int(max_points), check_random_state(random_state))
         self._set_frame()
         # From 30 square points for 12 samples to 5 for 20,000.
@@ -247,7 +240,7 @@ class BeliefPeaksDisplay:
 
     def _set_frame(self) -> None:
         n_peaks = len(self.peaks)
-        title = f"δ-Bel graph: {n_peaks} peak{'s' if n_peaks > 1 else ''} marked among {len(self.bel):,} samples"
+        title = f"δ-Bel graph: {format_count(n_peaks, 'peak')} marked among {len(self.bel):,} samples"
         if len(self.drawn_) + n_peaks < len(self.bel):
             title += f"\nA subset: {len(self.drawn_):,} of {len(self.bel) - n_peaks:,} other samples"
         low, high = float(self.bel.min()), float(self.bel.max())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,14 @@ from evlearn.model_selection.select import check_values
 from evlearn.model_selection.selection import NUMBERS, RULES, VOTES, Rule, choose
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
+from evlearn.utils.formatting import pluralize
 from evlearn.utils.typing import ClustererLike, DataLike, FloatArray, IntArray
 from evlearn.utils.validation import check_choice
 
 _GID = "evlearn-cluster-number"  # identifies curves of other displays on the same axes
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class ClusterNumberDisplay:
     """Plot of a criterion against the number of clusters.
 
@@ -88,26 +91,14 @@ class ClusterNumberDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        n_clusters: IntArray | FloatArray,
-        values: FloatArray,
-        suggested: int | float | None,
-        criterion: str,
-        name: str,
-        parameter: str = "n_clusters",
-        spread: FloatArray | None = None,
-        share: float | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.values = values
-        self.suggested = suggested
-        self.criterion = criterion
-        self.name = name
-        self.parameter = parameter
-        self.spread = spread
-        self.share = share
+    n_clusters: IntArray | FloatArray
+    values: FloatArray
+    suggested: int | float | None
+    criterion: str
+    name: str
+    parameter: str = "n_clusters"
+    spread: FloatArray | None = None
+    share: float | None = None
 
     @classmethod
     def from_selection(
@@ -267,24 +258,17 @@ class ClusterNumberDisplay:
         ClusterNumberDisplay
             This display.
         """
-        self.ax_: Axes
-        self.figure_: Figure | SubFigure
-        self.ax_, self.figure_ = open_axes(ax)
-        number = sum(line.get_gid() == _GID for line in self.ax_.lines)
-        style: dict[str, Any] = {
-            "color": palette.cluster_shade(number),
-            "linestyle": palette.line_style(number),
-            "linewidth": 1.6,
-            "marker": palette.cluster_marker(number),
-        }
+        self.ax_: Axes = open_axes(ax)
+        self.figure_: Figure | SubFigure = self.ax_.figure
+        number = palette.n_curves(self.ax_, _GID)
+        style: dict[str, Any] = {"linewidth": 1.6} | palette.curve_style(number)
         area = 30 if len(self.values) <= 12 else 14
         (self.line_,) = self.ax_.plot(
             self.n_clusters,
             self.values,
-            markersize=np.sqrt(palette.marker_area(number, area)),
-            markerfacecolor="white",
             gid=_GID,
             **style,
+            **palette.curve_marker(number, area, filled=False),
         )
         if self.spread is not None:
             edges = self.values - self.spread, self.values + self.spread
@@ -295,10 +279,9 @@ class ClusterNumberDisplay:
             self.n_clusters[chosen],
             self.values[chosen],
             label=self._label(),
-            markersize=np.sqrt(palette.marker_area(number, 90)),
-            markerfacecolor=palette.cluster_color(number),
             zorder=3,
             **style,
+            **palette.curve_marker(number, 90, filled=True),
         )
         self.ax_.set(xlabel="number of clusters" if self._counts else self.parameter, ylabel=self.criterion)
         if self._counts:
@@ -310,10 +293,8 @@ class ClusterNumberDisplay:
         prefix = f"{self.name}: " if self.name else ""
         if self.suggested is None:
             return f"{prefix}no number suggested"
-        plural = "" if self.suggested == 1 else "s"
-        suggestion = (
-            f"{self.suggested} cluster{plural}" if self._counts else f"{self.parameter} = {self.suggested:g}"
-        )
+        noun = pluralize("cluster", self.suggested)
+        suggestion = f"{self.suggested} {noun}" if self._counts else f"{self.parameter} = {self.suggested:g}"
         votes = "" if self.share is None else f" by {self.share:.0%}"
         return f"{prefix}{suggestion} suggested{votes}{self._border()}"
 
@@ -323,15 +304,11 @@ class ClusterNumberDisplay:
 
     def _border(self) -> str:
         """Return a remark if the suggestion is the first or the last candidate."""
-        lowest, highest = (
-            ("the smallest number", "the largest number")
-            if self._counts
-            else ("the smallest value", "the largest value")
-        )
+        noun = "number" if self._counts else "value"
         if len(self.n_clusters) > 1 and self.suggested == self.n_clusters[-1]:
-            return f", {highest} tested"
+            return f", the largest {noun} tested"
         if self.suggested == self.n_clusters[0] and (self.n_clusters[0] > 2 or not self._counts):
-            return f", {lowest} tested"
+            return f", the smallest {noun} tested"
         return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,8 @@ from sklearn.utils import check_random_state
 
 from evlearn.constraints import PairwiseConstraints
 from evlearn.partition import CredalPartition
-from evlearn.plotting.axes import open_axes
-from evlearn.plotting.legends import draw_legend, key
-from evlearn.plotting.names import shorten_for_axis
+from evlearn.plotting.axes import open_axes, shorten_for_axis
+from evlearn.plotting.palette import draw_legend, key
 from evlearn.plotting.plane import coordinates
 from evlearn.plotting.sampling import allocate, draw_subset
 from evlearn.utils.typing import FloatArray, IntArray, RandomSeed
@@ -35,6 +35,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 _MIN_CROWD = 2000  # samples
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class ConstraintsDisplay:
     """Plot of constraints: must-links are solid lines between samples, and cannot-links dashed ones.
 
@@ -82,10 +83,9 @@ class ConstraintsDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(self, *, points: FloatArray, pairs: dict[str, IntArray], axis_labels: Sequence[str]) -> None:
-        self.points = points
-        self.pairs = pairs
-        self.axis_labels = axis_labels
+    points: FloatArray
+    pairs: dict[str, IntArray]
+    axis_labels: Sequence[str]
 
     @classmethod
     def from_constraints(
@@ -167,9 +167,8 @@ class ConstraintsDisplay:
             This display.
         """
         check_integer("max_lines", max_lines, 1)
-        self.ax_: Axes
-        self.figure_: Figure | SubFigure
-        self.ax_, self.figure_ = open_axes(ax)
+        self.ax_: Axes = open_axes(ax)
+        self.figure_: Figure | SubFigure = self.ax_.figure
         self.points_: PathCollection | None = self._draw_samples() if ax is None else None
         subset = self._choose(int(max_lines), check_random_state(random_state))
         self.lines_: dict[str, LineCollection] = {

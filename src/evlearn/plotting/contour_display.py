@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -24,12 +25,12 @@ from evlearn.belief.notation import format_name
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import predicted_partition, predicts_masses
 from evlearn.plotting import palette
-from evlearn.plotting.axes import open_axes
-from evlearn.plotting.legends import cluster_key, draw_legend, key
-from evlearn.plotting.names import shorten, shorten_for_axis
+from evlearn.plotting.axes import open_axes, shorten, shorten_for_axis
+from evlearn.plotting.palette import cluster_key, draw_legend, key
 from evlearn.plotting.plane import feature_plane
 from evlearn.plotting.sampling import draw_subset
 from evlearn.utils.chunks import row_blocks
+from evlearn.utils.formatting import format_count
 from evlearn.utils.typing import BoolArray, EstimatorLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer
 
@@ -41,6 +42,7 @@ _SHADE_RESOLUTION = 4  # pixels of the shading per grid interval
 _MAX_DARKNESS = 0.6  # maximum share of the color of a set in the shading
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class MassContourDisplay:
     """Filled contours of plausibilities or masses over the plane of 2 features, with the decision boundary.
 
@@ -109,32 +111,17 @@ class MassContourDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        x: FloatArray,
-        y: FloatArray,
-        heights: FloatArray,
-        plausibilities: FloatArray,
-        sets: BoolArray,
-        set_labels: Sequence[str],
-        points: FloatArray,
-        clusters: IntArray,
-        cluster_names: Sequence[str],
-        axis_labels: Sequence[str],
-        title: str,
-    ) -> None:
-        self.x = x
-        self.y = y
-        self.heights = heights
-        self.plausibilities = plausibilities
-        self.sets = sets
-        self.set_labels = set_labels
-        self.points = points
-        self.clusters = clusters
-        self.cluster_names = cluster_names
-        self.axis_labels = axis_labels
-        self.title = title
+    x: FloatArray
+    y: FloatArray
+    heights: FloatArray
+    plausibilities: FloatArray
+    sets: BoolArray
+    set_labels: Sequence[str]
+    points: FloatArray
+    clusters: IntArray
+    cluster_names: Sequence[str]
+    axis_labels: Sequence[str]
+    title: str
 
     @classmethod
     def from_estimator(
@@ -207,8 +194,7 @@ class MassContourDisplay:
         sets_table, labels = _read_sets(of, sets, partition.focal_sets)
         columns = _columns_of(of, sets_table, partition.focal_sets)
         x, y = (_ticks(values[:, axis], eps, grid_resolution) for axis in plane)
-        grid = np.tile(values.mean(axis=0, dtype=np.float64).astype(values.dtype), (len(x) * len(y), 1))
-        grid[:, plane[0]], grid[:, plane[1]] = np.tile(x, len(y)), np.repeat(y, len(x))
+        grid = _grid_points(values, plane, x, y)
         blocks = [_evaluate(estimator, grid[block], X, columns) for block in row_blocks(len(grid), _GRID_BLOCK)]
         heights, plausibilities = (np.concatenate(part, axis=1) for part in zip(*blocks, strict=True))
         display = cls(
@@ -252,9 +238,8 @@ class MassContourDisplay:
         heights = np.unique(np.asarray(levels, dtype=float))
         if len(heights) == 0 or not (heights[0] >= 0 and heights[-1] <= 1):
             raise ValueError(f"levels must be numbers between 0 and 1, got {levels!r}.")
-        self.ax_: Axes
-        self.figure_: Figure | SubFigure
-        self.ax_, self.figure_ = open_axes(ax)
+        self.ax_: Axes = open_axes(ax)
+        self.figure_: Figure | SubFigure = self.ax_.figure
         self.ax_.set(
             xlabel=shorten_for_axis(self.axis_labels[0]),
             ylabel=shorten_for_axis(self.axis_labels[1]),
@@ -416,6 +401,13 @@ def _ticks(values: FloatArray, eps: float, resolution: int) -> FloatArray:
     return np.linspace(low - margin, high + margin, resolution).astype(values.dtype)
 
 
+def _grid_points(values: FloatArray, plane: tuple[int, int], x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return the points of the grid, with the mean of all features outside the plane."""
+    grid = np.tile(values.mean(axis=0, dtype=np.float64).astype(values.dtype), (len(x) * len(y), 1))
+    grid[:, plane[0]], grid[:, plane[1]] = np.tile(x, len(y)), np.repeat(y, len(x))
+    return grid
+
+
 def _evaluate(
     estimator: Any, values: FloatArray, table: Any, columns: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -438,4 +430,4 @@ def _title(of: str, sets: Sequence[Any] | None, labels: list[str], fixed: list[s
     title = f"{of} of {default if sets is None else ', '.join(map(shorten, labels))}"
     if not fixed:
         return title
-    return f"{title}\n({len(fixed)} other feature{'s' if len(fixed) > 1 else ''} at the mean)"
+    return f"{title}\n({format_count(len(fixed), 'other feature')} at the mean)"

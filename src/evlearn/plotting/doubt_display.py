@@ -1,37 +1,49 @@
-"""Matrix of the mass that is sure of each cluster, or torn between pairs of clusters."""
+"""Plots of doubt: a matrix of the mass that pairs of clusters share, or samples by the source of their doubt."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.collections import QuadMesh
+from matplotlib.collections import PathCollection, QuadMesh
 from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.text import Text
 
+from evlearn.conformal import DoubtSources
 from evlearn.partition import CredalPartition
-from evlearn.partition.estimators import fitted_partition
+from evlearn.partition.estimators import partition_for
 from evlearn.plotting import palette
-from evlearn.plotting.axes import open_axes
-from evlearn.plotting.names import shorten
+from evlearn.plotting.axes import open_axes, shorten
+from evlearn.plotting.plane import coordinates
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.typing import EstimatorLike, FloatArray
+from evlearn.utils.typing import DataLike, EstimatorLike, FloatArray
 
 _MAX_WITH_NUMBERS = 12  # clusters
 _MAX_NAMES = 40
 _MAX_SHORT_NAME = 3  # characters of a name without rotation
 _MAX_UPRIGHT = 12  # upright names on an axis
 _MIN_DARK = 0.55  # share of the color scale above which text is white
+#: Color, marker and size of samples by source of doubt; sure samples are in the background.
+_KIND_STYLES: dict[str, tuple[str, str, float]] = {
+    "sure": ("#C8C8C8", "o", 8),
+    "overlap": ("#0072B2", "o", 16),
+    "replication": ("#E69F00", "o", 16),
+    "outlier": ("#D55E00", "X", 40),
+}
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class DoubtDisplay:
-    r"""Matrix of doubts: average mass of each cluster, and of pairs of clusters.
+    r"""Plot of doubt: between which clusters, or in which samples.
 
-    A cell on the diagonal is the average mass of a single cluster. A cell of 2 clusters is the average mass of the
-    sets that contain both; larger sets divide their mass equally among their pairs:
+    The matrix shows the average mass of each cluster, and of pairs of clusters. A cell on the diagonal is the
+    average mass of a single cluster. A cell of 2 clusters is the average mass of the sets that contain both;
+    larger sets divide their mass equally among their pairs:
 
     .. math::
 
@@ -40,20 +52,30 @@ class DoubtDisplay:
 
     The drawn cells and the average mass of the empty set sum to 1. All cells have the same color scale.
 
-    Create it with `from_estimator` or `from_partition`; the constructor expects computed values.
+    For `evlearn.conformal.ConformalClusterer`, the plot of samples shows the source of their doubt: sure, overlap,
+    replication or outlier.
+
+    Create it with `from_result` or `from_sources`; the constructor expects computed values, those of the matrix or
+    those of the samples.
 
     Parameters
     ----------
-    doubts : ndarray of shape (n_clusters, n_clusters)
+    doubts : ndarray of shape (n_clusters, n_clusters), default=None
         Symmetric matrix of doubts.
-    empty_mass : float
+    empty_mass : float, default=0.0
         Average mass of the empty set.
-    n_outliers : int
+    n_outliers : int, default=0
         Number of samples with at least half of their mass on the empty set.
-    n_samples : int
+    n_samples : int, default=0
         Number of samples.
-    cluster_names : sequence of str
+    cluster_names : sequence of str, default=()
         Names of the clusters.
+    kinds : ndarray of str of shape (n_samples,), default=None
+        Source of doubt of each sample: "sure", "overlap", "replication" or "outlier".
+    points : ndarray of shape (n_samples, 2), default=None
+        Coordinates of the samples.
+    axis_labels : tuple of 2 str, default=("", "")
+        Labels of the axes.
 
     Attributes
     ----------
@@ -67,6 +89,12 @@ class DoubtDisplay:
         Numbers in the cells, row by row, except those that round to 0.0.
     colorbar_ : matplotlib Colorbar
         Color scale of the matrix.
+    points_ : dict from str to matplotlib PathCollection
+        Samples of each kind that occurs, instead of a matrix.
+
+    See Also
+    --------
+    evlearn.conformal.DoubtSources : Definition of the sources.
 
     Examples
     --------
@@ -74,7 +102,7 @@ class DoubtDisplay:
     >>> from evlearn import CredalPartition
     >>> from evlearn.plotting import DoubtDisplay
     >>> partition = CredalPartition.from_rough([[1, 0, 0], [1, 1, 0], [1, 1, 1], [0, 0, 0]])
-    >>> display = DoubtDisplay.from_partition(partition)
+    >>> display = DoubtDisplay.from_result(partition)
     >>> display.doubts.round(3)
     array([[0.25 , 0.333, 0.083],
            [0.333, 0.   , 0.083],
@@ -82,32 +110,32 @@ class DoubtDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
+    doubts: FloatArray | None = None
+    empty_mass: float = 0.0
+    n_outliers: int = 0
+    n_samples: int = 0
+    cluster_names: Sequence[str] = ()
+    kinds: npt.ArrayLike | None = None
+    points: FloatArray | None = None
+    axis_labels: tuple[str, str] = ("", "")
+
+    @classmethod
+    def from_result(
+        cls,
+        result: CredalPartition | EstimatorLike,
+        X: DataLike | None = None,
         *,
-        doubts: FloatArray,
-        empty_mass: float,
-        n_outliers: int,
-        n_samples: int,
-        cluster_names: Sequence[str],
-    ) -> None:
-        self.doubts = doubts
-        self.empty_mass = empty_mass
-        self.n_outliers = n_outliers
-        self.n_samples = n_samples
-        self.cluster_names = cluster_names
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: EstimatorLike, *, ax: Axes | None = None, numbers: bool | Literal["auto"] = "auto"
+        ax: Axes | None = None,
+        numbers: bool | Literal["auto"] = "auto",
     ) -> DoubtDisplay:
-        """Draw the doubts of a fitted estimator about its training data.
+        """Draw the matrix of a partition or of a fitted estimator.
 
         Parameters
         ----------
-        estimator : fitted evlearn estimator
-            Estimator whose ``credal_partition_`` is drawn. For new samples, use
-            ``from_partition(estimator.predict_mass(X))``.
+        result : CredalPartition or fitted estimator
+            Partition to draw, or an estimator or pipeline.
+        X : array-like or data frame, default=None
+            Samples to predict, in the form that the estimator accepts. None draws its training samples.
         ax : matplotlib Axes, default=None
             Axes to draw on; None creates a new figure.
         numbers : bool or "auto", default="auto"
@@ -118,28 +146,7 @@ class DoubtDisplay:
         DoubtDisplay
             The drawn display.
         """
-        return cls.from_partition(fitted_partition(estimator), ax=ax, numbers=numbers)
-
-    @classmethod
-    def from_partition(
-        cls, partition: CredalPartition, *, ax: Axes | None = None, numbers: bool | Literal["auto"] = "auto"
-    ) -> DoubtDisplay:
-        """Draw the doubts in a credal partition.
-
-        Parameters
-        ----------
-        partition : CredalPartition
-            Partition to draw.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None creates a new figure.
-        numbers : bool or "auto", default="auto"
-            Whether to write percentages into the cells; "auto" writes those of up to 12 clusters.
-
-        Returns
-        -------
-        DoubtDisplay
-            The drawn display.
-        """
+        partition = partition_for(result, X)
         means = np.zeros(len(partition.focal_sets))
         for block in row_blocks(partition.n_samples):
             means += partition.masses[block].sum(axis=0, dtype=np.float64)
@@ -153,6 +160,39 @@ class DoubtDisplay:
         )
         return display.plot(ax, numbers=numbers)
 
+    @classmethod
+    def from_sources(
+        cls,
+        estimator: EstimatorLike,
+        X: npt.ArrayLike,
+        *,
+        features: Sequence[int | str] | None = None,
+        ax: Axes | None = None,
+    ) -> DoubtDisplay:
+        """Draw the sources of doubt of a fitted `evlearn.conformal.ConformalClusterer`.
+
+        Parameters
+        ----------
+        estimator : fitted ConformalClusterer
+            Clusterer whose ``doubt_`` is drawn.
+        X : array-like of shape (n_samples, n_features)
+            Training samples.
+        features : sequence of 2 int or str, default=None
+            Features to draw; None uses both of 2 features, or the first 2 principal components of more.
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None creates a new figure.
+
+        Returns
+        -------
+        DoubtDisplay
+            The drawn display.
+        """
+        doubt = getattr(estimator, "doubt_", None)
+        if not isinstance(doubt, DoubtSources):
+            raise ValueError(f"estimator must be a fitted ConformalClusterer, got {estimator!r}.")
+        points, axis_labels = coordinates(X, features, len(doubt.sets))
+        return cls(kinds=doubt.kinds, points=points, axis_labels=axis_labels).plot(ax)
+
     def plot(self, ax: Axes | None = None, *, numbers: bool | Literal["auto"] = "auto") -> DoubtDisplay:
         """Draw the plot.
 
@@ -161,7 +201,7 @@ class DoubtDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw on; None creates a new figure.
         numbers : bool or "auto", default="auto"
-            Whether to write percentages into the cells, see `from_partition`.
+            Whether to write percentages into the cells of a matrix, see `from_result`.
 
         Returns
         -------
@@ -170,38 +210,58 @@ class DoubtDisplay:
         """
         if not isinstance(numbers, (bool, np.bool_)) and numbers != "auto":
             raise ValueError(f"numbers must be True, False or 'auto', got {numbers!r}.")
-        self.ax_: Axes
-        self.figure_: Figure | SubFigure
-        self.ax_, self.figure_ = open_axes(ax)
-        n_clusters = len(self.cluster_names)
-        self.cells_: QuadMesh = self._draw_cells()
-        self.colorbar_: Colorbar = self._draw_scale()
-        has_numbers = n_clusters <= _MAX_WITH_NUMBERS if numbers == "auto" else bool(numbers)
-        self.texts_: list[Text] = self._write_numbers() if has_numbers else []
-        self._set_frame()
+        self.ax_: Axes = open_axes(ax)
+        self.figure_: Figure | SubFigure = self.ax_.figure
+        if self.doubts is not None:
+            has_numbers = len(self.doubts) <= _MAX_WITH_NUMBERS if numbers == "auto" else bool(numbers)
+            self._draw_matrix(self.doubts, has_numbers)
+        elif self.points is not None:
+            self._draw_samples(self.points)
         return self
 
-    def _draw_cells(self) -> QuadMesh:
-        percents = np.ma.masked_where(~np.tri(len(self.doubts), dtype=bool), 100 * self.doubts)
+    def _draw_samples(self, points: FloatArray) -> None:
+        self.points_: dict[str, PathCollection] = {}
+        for kind, (color, marker, size) in _KIND_STYLES.items():
+            selected = np.asarray(self.kinds) == kind
+            if selected.any():
+                label = f"{kind}: {selected.sum():,}"
+                self.points_[kind] = self.ax_.scatter(
+                    points[selected, 0],
+                    points[selected, 1],
+                    s=size,
+                    color=color,
+                    marker=marker,
+                    linewidths=0,
+                    label=label,
+                )
+        self.ax_.set(xlabel=self.axis_labels[0], ylabel=self.axis_labels[1])
+        self.ax_.legend(frameon=False, fontsize="small")
+
+    def _draw_matrix(self, doubts: FloatArray, has_numbers: bool) -> None:
+        percents = np.ma.masked_where(~np.tri(len(doubts), dtype=bool), 100 * doubts)
         largest = float(percents.max()) or 1.0
-        return self.ax_.pcolormesh(percents, cmap="Blues", vmin=0, vmax=largest, edgecolors="white", linewidth=0.5)
+        self.cells_: QuadMesh = self.ax_.pcolormesh(
+            percents, cmap="Blues", vmin=0, vmax=largest, edgecolors="white", linewidth=0.5
+        )
+        self.colorbar_: Colorbar = self._draw_scale()
+        self.texts_: list[Text] = self._write_numbers(100 * doubts) if has_numbers else []
+        self._set_frame()
 
     def _draw_scale(self) -> Colorbar:
         bar = self.figure_.colorbar(self.cells_, ax=self.ax_, label="average mass, %", shrink=0.8)
         bar.outline.set_visible(False)
         return bar
 
-    def _write_numbers(self) -> list[Text]:
+    def _write_numbers(self, percents: FloatArray) -> list[Text]:
         size = "medium" if len(self.cluster_names) <= 6 else "x-small"
         return [
-            self._write_number(row, column, size)
+            self._write_number(row, column, float(percents[row, column]), size)
             for row in range(len(self.cluster_names))
             for column in range(row + 1)
-            if round(100 * float(self.doubts[row, column]), 1) > 0
+            if round(float(percents[row, column]), 1) > 0
         ]
 
-    def _write_number(self, row: int, column: int, size: str) -> Text:
-        percent = 100 * float(self.doubts[row, column])
+    def _write_number(self, row: int, column: int, percent: float, size: str) -> Text:
         dark = percent > _MIN_DARK * self.cells_.get_clim()[1]
         return self.ax_.text(
             column + 0.5,

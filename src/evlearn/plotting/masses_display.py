@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -19,12 +20,11 @@ from scipy import sparse
 
 from evlearn.belief import contour
 from evlearn.partition import CredalPartition
-from evlearn.partition.estimators import fitted_partition
+from evlearn.partition.estimators import partition_for
 from evlearn.plotting import palette
-from evlearn.plotting.axes import open_axes
-from evlearn.plotting.names import shorten
+from evlearn.plotting.axes import open_axes, shorten
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.typing import EstimatorLike, FloatArray, IntArray
+from evlearn.utils.typing import DataLike, EstimatorLike, FloatArray, IntArray
 from evlearn.utils.validation import check_choice, check_integer
 
 _MAX_AUTO_BARS = 40  # samples
@@ -44,6 +44,7 @@ _MAX_LEGEND_ROWS = 17
 _MIN_NAMED_SHARE = 0.02  # minimum share of the rows for the name of a cluster
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class MassesDisplay:
     """Plot of the masses of a credal partition.
 
@@ -55,7 +56,7 @@ class MassesDisplay:
     Sets without mass are omitted. If there are too many sets, those with the largest total mass are shown, and the
     others are combined.
 
-    Create it with `from_estimator` or `from_partition`.
+    Create it with `from_result`.
 
     Parameters
     ----------
@@ -93,19 +94,19 @@ class MassesDisplay:
     >>> partition = CredalPartition.from_rough(
     ...     [[1, 0], [1, 1], [0, 0]], cluster_names=["left", "right"]
     ... )
-    >>> display = MassesDisplay.from_partition(partition)
+    >>> display = MassesDisplay.from_result(partition)
     >>> display.labels_
     ['∅', '{left}', 'Ω']
     >>> plt.close(display.figure_)
     """
 
-    def __init__(self, *, partition: CredalPartition) -> None:
-        self.partition = partition
+    partition: CredalPartition
 
     @classmethod
-    def from_estimator(
+    def from_result(
         cls,
-        estimator: EstimatorLike,
+        result: CredalPartition | EstimatorLike,
+        X: DataLike | None = None,
         *,
         kind: Literal["auto", "bars", "heatmap"] = "auto",
         max_sets: int | None = None,
@@ -113,13 +114,15 @@ class MassesDisplay:
         ax: Axes | None = None,
         legend: bool = True,
     ) -> MassesDisplay:
-        """Draw the masses of a fitted estimator for its training data.
+        """Draw the masses of a partition or of a fitted estimator.
 
         Parameters
         ----------
-        estimator : fitted evlearn estimator
-            Estimator whose ``credal_partition_`` is drawn. For new samples, use
-            ``from_partition(estimator.predict_mass(X))``.
+        result : CredalPartition or fitted estimator
+            Partition to draw, or an estimator or pipeline. The axis shows the names of up to 40 samples that are
+            drawn as bars.
+        X : array-like or data frame, default=None
+            Samples to predict, in the form that the estimator accepts. None draws its training samples.
         kind : {"auto", "bars", "heatmap"}, default="auto"
             Type of the plot; "auto" draws bars for up to 40 samples, otherwise a heat map.
         max_sets : int or None, default=None
@@ -138,46 +141,8 @@ class MassesDisplay:
         MassesDisplay
             The drawn display.
         """
-        return cls.from_partition(
-            fitted_partition(estimator), kind=kind, max_sets=max_sets, max_rows=max_rows, ax=ax, legend=legend
-        )
-
-    @classmethod
-    def from_partition(
-        cls,
-        partition: CredalPartition,
-        *,
-        kind: Literal["auto", "bars", "heatmap"] = "auto",
-        max_sets: int | None = None,
-        max_rows: int = 500,
-        ax: Axes | None = None,
-        legend: bool = True,
-    ) -> MassesDisplay:
-        """Draw the masses of a credal partition.
-
-        Parameters
-        ----------
-        partition : CredalPartition
-            Partition to draw. The axis shows the names of up to 40 samples that are drawn as bars.
-        kind : {"auto", "bars", "heatmap"}, default="auto"
-            Type of the plot; "auto" draws bars for up to 40 samples, otherwise a heat map.
-        max_sets : int or None, default=None
-            Maximum number of sets to show. None means 40 for a heat map; for bars, the number of clusters plus 2,
-            but at least 12 and at most 32.
-        max_rows : int, default=500
-            Approximate maximum number of rows of a heat map. With more samples, each row is the mean of
-            consecutive samples, and the title shows their number.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None creates a new figure.
-        legend : bool, default=True
-            Whether to draw a legend of the bars, or the color scale of the heat map.
-
-        Returns
-        -------
-        MassesDisplay
-            The drawn display.
-        """
-        return cls(partition=partition).plot(ax, kind=kind, max_sets=max_sets, max_rows=max_rows, legend=legend)
+        display = cls(partition=partition_for(result, X))
+        return display.plot(ax, kind=kind, max_sets=max_sets, max_rows=max_rows, legend=legend)
 
     def plot(
         self,
@@ -195,11 +160,11 @@ class MassesDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw on; None creates a new figure.
         kind : {"auto", "bars", "heatmap"}, default="auto"
-            Type of the plot, see `from_partition`.
+            Type of the plot, see `from_result`.
         max_sets : int or None, default=None
-            Maximum number of sets to show, see `from_partition`.
+            Maximum number of sets to show, see `from_result`.
         max_rows : int, default=500
-            Approximate maximum number of rows of a heat map, see `from_partition`.
+            Approximate maximum number of rows of a heat map, see `from_result`.
         legend : bool, default=True
             Whether to draw a legend of the bars, or the color scale of the heat map.
 
@@ -214,9 +179,8 @@ class MassesDisplay:
             max_sets = max(_SETS_IN_BARS, clusters_and_two) if bars else _SETS_IN_HEAT_MAP
         check_integer("max_sets", max_sets, 1)
         check_integer("max_rows", max_rows, 1)
-        self.ax_: Axes
-        self.figure_: Figure | SubFigure
-        self.ax_, self.figure_ = open_axes(ax)
+        self.ax_: Axes = open_axes(ax)
+        self.figure_: Figure | SubFigure = self.ax_.figure
         self._choose_sets(int(max_sets))
         self.bars_: list[BarContainer] = []
         self.legend_: Legend | None = None

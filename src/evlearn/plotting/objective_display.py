@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,12 +14,14 @@ from matplotlib.ticker import MaxNLocator
 from evlearn.partition.estimators import split_pipeline
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
+from evlearn.utils.formatting import pluralize
 from evlearn.utils.typing import EstimatorLike, FloatArray
 from evlearn.utils.validation import check_choice
 
 _GID = "evlearn-objective"  # identifies lines of other displays on the same axes
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class ObjectiveDisplay:
     """Plot of the objective of a fit against the iterations.
 
@@ -60,10 +63,9 @@ class ObjectiveDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(self, *, history: FloatArray, converged: bool, name: str) -> None:
-        self.history = history
-        self.converged = converged
-        self.name = name
+    history: FloatArray
+    converged: bool
+    name: str
 
     @classmethod
     def from_estimator(
@@ -132,24 +134,20 @@ class ObjectiveDisplay:
             This display.
         """
         check_choice("kind", kind, ("objective", "distance"))
-        self.ax_: Axes
-        self.figure_: Figure | SubFigure
-        self.ax_, self.figure_ = open_axes(ax)
-        number = sum(line.get_gid() == _GID for line in self.ax_.lines)
+        self.ax_: Axes = open_axes(ax)
+        self.figure_: Figure | SubFigure = self.ax_.figure
+        number = palette.n_curves(self.ax_, _GID)
         iterations, values = self._points(kind)
         (self.line_,) = self.ax_.plot(
             iterations,
             values,
             label=self._label(),
-            color=palette.cluster_shade(number),
-            linestyle=palette.line_style(number),
             linewidth=1.6,
-            marker=palette.cluster_marker(number),
             markevery=[-1] if len(values) else None,
-            markersize=np.sqrt(palette.marker_area(number, 50)),
-            markerfacecolor=palette.cluster_color(number) if self.converged else "white",
             markeredgewidth=1.2,
             gid=_GID,
+            **palette.curve_style(number),
+            **palette.curve_marker(number, 50, filled=self.converged),
         )
         self._set_frame(kind)
         self.legend_: Legend | None = self.ax_.legend(fontsize="small") if legend else None
@@ -175,5 +173,5 @@ class ObjectiveDisplay:
     def _label(self) -> str:
         n_iterations = len(self.history) - 1
         ending = "converged" if self.converged else "not converged"
-        plural = "" if n_iterations == 1 else "s"
-        return f"{self.name}: {self.history[-1]:.4g}, {ending} after {n_iterations:,} iteration{plural}"
+        steps = pluralize("iteration", n_iterations)
+        return f"{self.name}: {self.history[-1]:.4g}, {ending} after {n_iterations:,} {steps}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
+from dataclasses import dataclass, replace
+from itertools import combinations, product
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -21,16 +22,25 @@ from sklearn.utils import check_random_state
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.estimators import partition_of, predicts_masses, split_pipeline
 from evlearn.plotting import palette
-from evlearn.plotting.axes import open_axes
-from evlearn.plotting.hulls import cluster_hulls
-from evlearn.plotting.legends import cluster_key, draw_legend, key
-from evlearn.plotting.names import shorten, shorten_for_axis
-from evlearn.plotting.overlays import ellipses_of, place_prototypes, sizes_of, true_classes
-from evlearn.plotting.plane import coordinates
+from evlearn.plotting.axes import open_axes, shorten, shorten_for_axis
+from evlearn.plotting.palette import cluster_key, draw_legend, key
+from evlearn.plotting.plane import (
+    cluster_hulls,
+    coordinates,
+    ellipses_of,
+    place_prototypes,
+    sizes_of,
+    true_classes,
+)
 from evlearn.plotting.sampling import allocate, draw_subset
 from evlearn.utils.typing import BoolArray, EstimatorLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice
 
+_MAX_POINTS = 20_000
+_MAX_POINTS_IN_PANEL = 5_000
+_MAX_FEATURES = 8  # shown in panels
+_PANEL_SIZE = 2.6
+_BACKGROUND = "0.8"
 _MAX_IN_LEGEND = 8  # clusters; with 4 kinds of marks, the legend has 12 entries
 _MAX_NAMES = 60  # names of clusters
 _MIN_CROWD = 2000  # drawn samples
@@ -43,6 +53,7 @@ Rule: TypeAlias = Literal["verdict", "max_mass", "interval_dominance"]
 _HULL_STYLES = {"lower": "-", "upper": (0, (5, 2.5))}
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class CredalPartitionDisplay:
     """Plot of a credal partition in 2 dimensions.
 
@@ -52,7 +63,11 @@ class CredalPartitionDisplay:
     its possible samples. With ``rule="max_mass"`` these are the lower and upper approximations of Figure 2 of
     Denœux (2021).
 
-    Create it with `from_estimator` or `from_partition`; the constructor expects computed values.
+    Panels for pairs of features are a matrix of such plots (Figures 6, 13 and 18 of Denœux (2020)). Each panel for
+    a cluster shows its possible samples: filled markers are sure, rings are torn, and areas show the plausibility
+    of the cluster. All other samples are gray.
+
+    Create it with `from_result`; the constructor expects computed values.
 
     Parameters
     ----------
@@ -85,11 +100,18 @@ class CredalPartitionDisplay:
         Coordinates of the prototypes.
     ellipses : sequence of ndarray of shape (n_corners, 2), default=None
         Closed line around each cluster.
+    panels : {"features", "clusters"} or None, default=None
+        Meaning of the panels.
+    displays : sequence of CredalPartitionDisplay, default=()
+        Displays of the panels, not yet drawn: for features 0 and 1, 0 and 2, 1 and 2, 0 and 3, ..., or for each
+        cluster.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Axes of the plot.
+        Axes of the plot. Of panels, only `displays` have this and the next attributes.
+    axes_ : list of matplotlib Axes
+        Axes of the panels, in the order of `displays`.
     figure_ : matplotlib Figure
         Figure that contains the axes.
     drawn_ : ndarray of int
@@ -126,77 +148,66 @@ class CredalPartitionDisplay:
     >>> partition = CredalPartition.from_rough(
     ...     candidates, cluster_names=["left wing", "right wing"]
     ... )
-    >>> display = CredalPartitionDisplay.from_partition(partition, load_butterfly().data)
+    >>> display = CredalPartitionDisplay.from_result(partition, load_butterfly().data)
     >>> display.outlier_points_.get_offsets().tolist()
     [[10.0, 10.0]]
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        points: FloatArray,
-        clusters: IntArray,
-        torn: BoolArray,
-        outliers: BoolArray,
-        lower_hulls: Sequence[FloatArray],
-        upper_hulls: Sequence[FloatArray],
-        cluster_names: Sequence[str],
-        axis_labels: Sequence[str],
-        rivals: IntArray | None = None,
-        classes: IntArray | None = None,
-        class_names: Sequence[str] = (),
-        sizes: FloatArray | None = None,
-        prototypes: FloatArray | None = None,
-        ellipses: Sequence[FloatArray] | None = None,
-    ) -> None:
-        self.points = points
-        self.clusters = clusters
-        self.torn = torn
-        self.outliers = outliers
-        self.lower_hulls = lower_hulls
-        self.upper_hulls = upper_hulls
-        self.cluster_names = cluster_names
-        self.axis_labels = axis_labels
-        self.rivals = rivals
-        self.classes = classes
-        self.class_names = class_names
-        self.sizes = sizes
-        self.prototypes = prototypes
-        self.ellipses = ellipses
+    points: FloatArray
+    clusters: IntArray
+    torn: BoolArray
+    outliers: BoolArray
+    lower_hulls: Sequence[FloatArray]
+    upper_hulls: Sequence[FloatArray]
+    cluster_names: Sequence[str]
+    axis_labels: Sequence[str]
+    rivals: IntArray | None = None
+    classes: IntArray | None = None
+    class_names: Sequence[str] = ()
+    sizes: FloatArray | None = None
+    prototypes: FloatArray | None = None
+    ellipses: Sequence[FloatArray] | None = None
+    panels: Literal["features", "clusters"] | None = None
+    displays: Sequence[CredalPartitionDisplay] = ()
 
     @classmethod
-    def from_estimator(
+    def from_result(
         cls,
-        estimator: EstimatorLike,
+        result: CredalPartition | EstimatorLike,
         X: npt.ArrayLike,
         *,
         features: Sequence[int | str] | None = None,
+        panels: Literal["features", "clusters"] | None = None,
         rule: Literal["verdict", "max_mass", "interval_dominance"] = "verdict",
         level: float = SURE_LEVEL,
         y_true: npt.ArrayLike | None = None,
         size: Literal["plausibility", "belief"] | None = None,
-        prototypes: bool = False,
-        ellipses: bool = False,
+        prototypes: bool | npt.ArrayLike = False,
+        ellipses: bool | EstimatorLike = False,
         ax: Axes | None = None,
-        max_points: int = 20000,
+        max_points: int | None = None,
         random_state: RandomSeed = 0,
         hulls: bool | Literal["auto"] = "auto",
         legend: bool = True,
     ) -> CredalPartitionDisplay:
-        """Draw the partition of data by a fitted estimator.
+        """Draw a partition, or the partition of data by a fitted estimator.
 
         Parameters
         ----------
-        estimator : fitted evlearn estimator
-            If `X` is the training data, its ``credal_partition_`` is drawn; otherwise the
-            result of its ``predict_mass``. To show masses over other features than those that it was fitted
-            on, use ``from_partition(estimator.credal_partition_, X)``.
+        result : CredalPartition or fitted evlearn estimator
+            Partition of the samples, or an estimator or pipeline: if `X` is its training data, its
+            ``credal_partition_`` is drawn; otherwise the result of its ``predict_mass``. To show masses over other
+            features than those that it was fitted on, pass its ``credal_partition_``.
         X : array-like or data frame of shape (n_samples, n_features)
             Features of the samples. The axes have the column names of a data frame.
-        features : sequence of 2 int or str, default=None
-            Features to show, by number or column name. None uses both of 2 features, or the first 2 principal
-            components of more; the axes show their shares of the variance.
+        features : sequence of int or str, default=None
+            The 2 features to show, by number or column name. None uses both of 2 features, or the first 2
+            principal components of more; the axes show their shares of the variance. For panels of features, at
+            least 2 features, where None uses all of up to 8.
+        panels : {"features", "clusters"} or None, default=None
+            Panels to draw: one for each pair of features, or one for each cluster, with its possible samples and
+            all others in gray. None draws a single plot.
         rule : {"verdict", "max_mass", "interval_dominance"}, default="verdict"
             Rule for the candidates of a sample: the verdict of summaries and tables, or a rough partition of the
             papers. With "interval_dominance" no sample is an outlier.
@@ -206,21 +217,23 @@ class CredalPartitionDisplay:
             True classes. Markers then show classes, and colors show clusters.
         size : {"plausibility", "belief"} or None, default=None
             Quantity shown by the areas of markers, for the most plausible cluster; None uses equal areas.
-        prototypes : bool, default=False
-            Whether to draw ``cluster_centers_`` of the estimator.
-        ellipses : bool, default=False
-            Whether to draw the 90 % ellipses of the components of a Gaussian mixture: ``mixture_`` of the
+            Panels of clusters always show the plausibility of their cluster.
+        prototypes : bool or array-like of shape (n_clusters, n_features), default=False
+            Prototypes to draw, in the space of `X`; True draws ``cluster_centers_`` of the estimator.
+        ellipses : bool or fitted Gaussian mixture, default=False
+            Mixture whose components are the clusters, for their 90 % ellipses; True uses ``mixture_`` of the
             estimator, or the estimator itself.
         ax : matplotlib Axes, default=None
-            Axes to draw on; None creates a new figure.
-        max_points : int, default=20000
-            Maximum number of samples to draw. Of more samples, a stratified random subset is drawn, with a minimum
-            number of sure, torn and outlying samples and of each cluster. The title mentions the subset, counts
-            and hulls are those of all samples, and the density of all samples is gray.
+            Axes to draw on; None creates a new figure, which panels require.
+        max_points : int or None, default=None
+            Maximum number of samples to draw; None means 20,000, or 5,000 in each of several panels. Of more
+            samples, a stratified random subset is drawn, with a minimum number of sure, torn and outlying samples
+            and of each cluster. The title mentions the subset, counts and hulls are those of all samples, and the
+            density of all samples is gray.
         random_state : int, RandomState instance or None, default=0
             Seed of the random subset.
         hulls : bool or "auto", default="auto"
-            Whether to draw the hulls; "auto" draws those of up to 6 clusters.
+            Whether to draw the hulls; "auto" draws those of up to 6 clusters, and none in panels.
         legend : bool, default=True
             Whether to draw a legend. More than 8 clusters are labeled in the plot instead.
 
@@ -229,102 +242,33 @@ class CredalPartitionDisplay:
         CredalPartitionDisplay
             The drawn display.
         """
-        return cls.from_partition(
-            partition_for_plot(estimator, X),
-            X,
-            features=features,
-            rule=rule,
-            level=level,
-            y_true=y_true,
-            size=size,
-            prototypes=prototypes_of(estimator) if prototypes else None,
-            mixture=mixture_of(estimator) if ellipses else None,
-            ax=ax,
-            max_points=max_points,
-            random_state=random_state,
-            hulls=hulls,
-            legend=legend,
-        )
-
-    @classmethod
-    def from_partition(
-        cls,
-        partition: CredalPartition,
-        X: npt.ArrayLike,
-        *,
-        features: Sequence[int | str] | None = None,
-        rule: Literal["verdict", "max_mass", "interval_dominance"] = "verdict",
-        level: float = SURE_LEVEL,
-        y_true: npt.ArrayLike | None = None,
-        size: Literal["plausibility", "belief"] | None = None,
-        prototypes: npt.ArrayLike | None = None,
-        mixture: EstimatorLike | None = None,
-        ax: Axes | None = None,
-        max_points: int = 20000,
-        random_state: RandomSeed = 0,
-        hulls: bool | Literal["auto"] = "auto",
-        legend: bool = True,
-    ) -> CredalPartitionDisplay:
-        """Draw a credal partition.
-
-        Parameters
-        ----------
-        partition : CredalPartition
-            Partition to draw.
-        X : array-like or data frame of shape (n_samples, n_features)
-            Features of the samples. The axes have the column names of a data frame.
-        features : sequence of 2 int or str, default=None
-            Features to show, by number or column name. None uses both of 2 features, or the first 2 principal
-            components of more; the axes show their shares of the variance.
-        rule : {"verdict", "max_mass", "interval_dominance"}, default="verdict"
-            Rule for the candidates of a sample: the verdict of summaries and tables, or a rough partition of the
-            papers. With "interval_dominance" no sample is an outlier.
-        level : float, default=0.6
-            Minimum belief in the set of candidates, for the rule "verdict".
-        y_true : array-like of shape (n_samples,), default=None
-            True classes. Markers then show classes, and colors show clusters.
-        size : {"plausibility", "belief"} or None, default=None
-            Quantity shown by the areas of markers, for the most plausible cluster; None uses equal areas.
-        prototypes : array-like of shape (n_clusters, n_features), default=None
-            Prototypes to draw, in the space of `X`.
-        mixture : fitted Gaussian mixture, default=None
-            Mixture whose components are the clusters; their 90 % ellipses are drawn.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None creates a new figure.
-        max_points : int, default=20000
-            Maximum number of samples to draw. Of more samples, a stratified random subset is drawn, with a minimum
-            number of sure, torn and outlying samples and of each cluster. The title mentions the subset, counts
-            and hulls are those of all samples, and the density of all samples is gray.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the random subset.
-        hulls : bool or "auto", default="auto"
-            Whether to draw the hulls; "auto" draws those of up to 6 clusters.
-        legend : bool, default=True
-            Whether to draw a legend. More than 8 clusters are labeled in the plot instead.
-
-        Returns
-        -------
-        CredalPartitionDisplay
-            The drawn display.
-        """
-        display = build_display(
-            partition,
-            X,
-            features=features,
-            rule=rule,
-            level=level,
-            y_true=y_true,
-            size=size,
-            prototypes=prototypes,
-            mixture=mixture,
-        )
+        if panels is not None:
+            check_choice("panels", panels, ("features", "clusters"))
+        partition = result if isinstance(result, CredalPartition) else _predicted_partition(result, X)
+        options: dict[str, Any] = {"rule": rule, "level": level, "y_true": y_true, "size": size}
+        options["prototypes"] = _prototypes(result, prototypes)
+        options["mixture"] = _mixture(result, ellipses)
+        if panels == "features":
+            columns = _panel_features(X, features)
+            pairs = [pair[::-1] for pair in combinations(columns[::-1], 2)][::-1]
+            displays = [_build_display(partition, X, pair, **options) for pair in pairs]
+            display = replace(displays[0], panels=panels, displays=displays)
+        else:
+            display = _build_display(partition, X, features, **options)
+        if panels == "clusters":
+            degrees, candidates = partition.to_possibilistic(), _candidates(partition, rule, level)
+            displays = [
+                _select_cluster(display, cluster, candidates[:, cluster], degrees[:, cluster])
+                for cluster in range(partition.n_clusters)
+            ]
+            display = replace(display, panels=panels, displays=displays)
         return display.plot(ax, max_points=max_points, random_state=random_state, hulls=hulls, legend=legend)
 
     def plot(
         self,
         ax: Axes | None = None,
         *,
-        max_points: int = 20000,
+        max_points: int | None = None,
         random_state: RandomSeed = 0,
         hulls: bool | Literal["auto"] = "auto",
         legend: bool = True,
@@ -334,13 +278,13 @@ class CredalPartitionDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on; None creates a new figure.
-        max_points : int, default=20000
-            Maximum number of samples to draw, see `from_partition`.
+            Axes to draw on; None creates a new figure, which panels require.
+        max_points : int or None, default=None
+            Maximum number of samples to draw, see `from_result`.
         random_state : int, RandomState instance or None, default=0
             Seed of the random subset.
         hulls : bool or "auto", default="auto"
-            Whether to draw the hulls; "auto" draws those of up to 6 clusters.
+            Whether to draw the hulls; "auto" draws those of up to 6 clusters, and none in panels.
         legend : bool, default=True
             Whether to draw a legend.
 
@@ -349,13 +293,19 @@ class CredalPartitionDisplay:
         CredalPartitionDisplay
             This display.
         """
+        if max_points is None:
+            max_points = _MAX_POINTS_IN_PANEL if self.displays else _MAX_POINTS
         if not isinstance(max_points, (int, np.integer)) or max_points < 1:
             raise ValueError(f"max_points must be a positive whole number, got {max_points!r}.")
         if not isinstance(hulls, (bool, np.bool_)) and hulls != "auto":
             raise ValueError(f"hulls must be True, False or 'auto', got {hulls!r}.")
-        self.ax_: Axes
-        self.figure_: Figure | SubFigure
-        self.ax_, self.figure_ = open_axes(ax, width=7.4 if legend else 6.4)
+        if self.displays:
+            if ax is not None:
+                raise ValueError("ax must be None for panels, which need a separate figure.")
+            self._plot_panels(max_points, random_state, hulls != "auto" and bool(hulls), legend)
+            return self
+        self.ax_: Axes = open_axes(ax, width=7.4 if legend else 6.4)
+        self.figure_: Figure | SubFigure = self.ax_.figure
         self.ax_.set(xlabel=shorten_for_axis(self.axis_labels[0]), ylabel=shorten_for_axis(self.axis_labels[1]))
         self._choose_samples(int(max_points), check_random_state(random_state))
         self._draw_samples()
@@ -369,6 +319,54 @@ class CredalPartitionDisplay:
         self.names_: list[Text] = self._draw_names() if legend and is_long else []
         self.legend_: Legend | None = self._draw_legend() if legend else None
         return self
+
+    def _plot_panels(self, max_points: int, random_state: RandomSeed, hulls: bool, legend: bool) -> None:
+        figure, self.axes_ = self._open_panels()
+        self.figure_ = figure
+        for display, panel in zip(self.displays, self.axes_, strict=True):
+            if self.panels == "clusters":
+                points = self.points[:: len(self.points) // max_points + 1]
+                panel.scatter(points[:, 0], points[:, 1], s=8, color=_BACKGROUND, linewidths=0, zorder=0)
+            display.plot(panel, max_points=max_points, random_state=random_state, hulls=hulls, legend=False)
+        self._name_panels(figure)
+        self.legend_ = None
+        if legend:
+            handles, title = self.displays[-1]._legend_entries()
+            self.legend_ = figure.legend(handles=handles, title=title, loc="outside right upper", frameon=False)
+
+    def _open_panels(self) -> tuple[Figure, list[Axes]]:
+        from matplotlib import pyplot as plt
+
+        n_panels = len(self.displays)
+        if self.panels == "clusters":
+            n_columns = min(n_panels, 4)
+            n_rows = -(-n_panels // n_columns)
+            size = (_PANEL_SIZE * 1.2 * n_columns + 1.5, _PANEL_SIZE * 1.2 * n_rows)
+            figure, grid = plt.subplots(
+                n_rows, n_columns, figsize=size, layout="constrained", squeeze=False, sharex=True, sharey=True
+            )
+            for unused in grid.ravel()[n_panels:]:
+                unused.set_visible(False)
+            return figure, list(grid.ravel()[:n_panels])
+        side = round((np.sqrt(8 * n_panels + 1) - 1) / 2)
+        size = (_PANEL_SIZE * side + 1.5, _PANEL_SIZE * side) if side > 1 else (6.4, 4.8)
+        figure, grid = plt.subplots(
+            side, side, figsize=size, layout="constrained", squeeze=False, sharex="col", sharey="row"
+        )
+        for row, column in zip(*np.triu_indices(side, k=1), strict=True):
+            grid[row, column].set_visible(False)
+        return figure, [grid[row, column] for row in range(side) for column in range(row + 1)]
+
+    def _name_panels(self, figure: Figure) -> None:
+        if self.panels == "features":
+            for panel in self.axes_:
+                panel.label_outer()
+            return
+        for cluster, (display, panel) in enumerate(zip(self.displays, self.axes_, strict=True)):
+            panel.set_title(f"cluster {shorten(display.cluster_names[cluster])}", fontsize="medium")
+            panel.set(xlabel="", ylabel="")
+        for write_label, label in zip((figure.supxlabel, figure.supylabel), self.axis_labels, strict=True):
+            write_label(shorten_for_axis(label), fontsize="medium")
 
     def _choose_samples(self, max_points: int, random: np.random.RandomState) -> None:
         kinds = (~(self.torn | self.outliers), self.torn, self.outliers)
@@ -580,11 +578,11 @@ class CredalPartitionDisplay:
         return f"{number:,} ({percent:.0f} %)" if percent >= 10 else f"{number:,} ({percent:.2g} %)"
 
 
-def build_display(
+def _build_display(
     partition: CredalPartition,
     X: Any,
-    *,
     features: Sequence[int | str] | None,
+    *,
     rule: Rule,
     level: float,
     y_true: Any,
@@ -595,7 +593,7 @@ def build_display(
     """Return the display of a credal partition, not yet drawn."""
     points, axis_labels = coordinates(X, features, partition.n_samples)
     classes, class_names = true_classes(y_true, partition.n_samples)
-    candidates = candidates_of(partition, rule, level)
+    candidates = _candidates(partition, rule, level)
     n_candidates = candidates.sum(axis=1)
     lower_hulls, upper_hulls = cluster_hulls(points, candidates)
     clusters = partition.to_hard()
@@ -617,7 +615,7 @@ def build_display(
     )
 
 
-def candidates_of(partition: CredalPartition, rule: Rule, level: float) -> BoolArray:
+def _candidates(partition: CredalPartition, rule: Rule, level: float) -> BoolArray:
     """Return the candidate clusters of each sample."""
     check_choice("rule", rule, ("verdict", "max_mass", "interval_dominance"))
     return partition.verdict(level).candidates if rule == "verdict" else partition.to_rough(rule)
@@ -632,7 +630,7 @@ def rivals_of(candidates: BoolArray, clusters: IntArray) -> IntArray:
     return np.where(has_rival, others.argmax(axis=1), -1)
 
 
-def select_cluster(
+def _select_cluster(
     display: CredalPartitionDisplay, cluster: int, members: BoolArray, sizes: FloatArray
 ) -> CredalPartitionDisplay:
     """Return the display of the possible samples of a cluster with given sizes, not yet drawn."""
@@ -641,47 +639,52 @@ def select_cluster(
     def keep_cluster(lines: Sequence[FloatArray]) -> list[FloatArray]:
         return [line if number == cluster else no_lines for number, line in enumerate(lines)]
 
-    return CredalPartitionDisplay(
+    return replace(
+        display,
         points=display.points[members],
         clusters=np.full(members.sum(), cluster),
         torn=display.torn[members],
         outliers=np.zeros(members.sum(), dtype=bool),
         lower_hulls=keep_cluster(display.lower_hulls),
         upper_hulls=keep_cluster(display.upper_hulls),
-        cluster_names=display.cluster_names,
-        axis_labels=display.axis_labels,
         rivals=None if display.rivals is None else display.rivals[members],
         classes=None if display.classes is None else display.classes[members],
-        class_names=display.class_names,
         sizes=sizes[members],
-        prototypes=display.prototypes,
         ellipses=None if display.ellipses is None else keep_cluster(display.ellipses),
     )
 
 
-def partition_for_plot(estimator: Any, X: Any) -> CredalPartition:
+def _predicted_partition(estimator: Any, X: Any) -> CredalPartition:
     """Return the partition of data by a fitted estimator."""
     if not predicts_masses(estimator):
         raise ValueError(
             f"estimator must have predict_mass, which returns the masses of samples, got {estimator!r}; if X "
-            "contains the samples of a partition, use from_partition(partition, X)."
+            "contains the samples of a partition, pass the partition."
         )
     return partition_of(estimator, X)
 
 
-def prototypes_of(estimator: Any) -> FloatArray:
-    """Return the prototypes of an estimator."""
+def _prototypes(estimator: Any, prototypes: Any) -> Any:
+    """Return given prototypes, those of an estimator, or None."""
+    if not isinstance(prototypes, (bool, np.bool_)):
+        return prototypes
+    if not prototypes:
+        return None
     before, last = split_pipeline(estimator)
     if before is not None or not hasattr(last, "cluster_centers_"):
         raise ValueError(
             f"prototypes=True needs an estimator with cluster_centers_ in the space of X, got {estimator!r}; "
-            "pass prototypes to from_partition."
+            "pass an array of prototypes."
         )
     return np.asarray(last.cluster_centers_)
 
 
-def mixture_of(estimator: Any) -> Any:
-    """Return the Gaussian mixture of an estimator."""
+def _mixture(estimator: Any, ellipses: Any) -> Any:
+    """Return a given Gaussian mixture, that of an estimator, or None."""
+    if not isinstance(ellipses, (bool, np.bool_)):
+        return ellipses
+    if not ellipses:
+        return None
     before, last = split_pipeline(estimator)
     if before is not None:
         raise ValueError(
@@ -694,3 +697,17 @@ def mixture_of(estimator: Any) -> Any:
 def _areas(area: float, sizes: FloatArray) -> FloatArray:
     """Return areas proportional to sizes, of at least 10 % of the maximum."""
     return np.asarray(1.5 * area * np.clip(sizes, 0.1, 1))
+
+
+def _panel_features(X: Any, features: Sequence[int | str] | None) -> list[int | str]:
+    """Return the features of the panels."""
+    if features is not None:
+        if isinstance(features, str) or len(features) < 2:
+            raise ValueError(f"features must name at least 2 columns of X, got {features!r}.")
+        return list(features)
+    n_features = np.shape(X)[1] if np.ndim(X) == 2 else 0
+    if not 2 <= n_features <= _MAX_FEATURES:
+        raise ValueError(
+            f"X has {n_features} features, but panels show 2 to {_MAX_FEATURES}; choose some with `features`."
+        )
+    return list(range(n_features))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,10 @@ from matplotlib.lines import Line2D
 from sklearn.utils import check_random_state
 
 from evlearn.partition import CredalPartition
-from evlearn.partition.estimators import fitted_partition
-from evlearn.plotting.axes import open_panels
-from evlearn.plotting.names import shorten
+from evlearn.partition.estimators import partition_for
+from evlearn.plotting.axes import open_panels, shorten
 from evlearn.plotting.sampling import draw_subset
-from evlearn.utils.typing import EstimatorLike, FloatArray, IntArray, RandomSeed
+from evlearn.utils.typing import DataLike, EstimatorLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_integer
 
 _PARTS = ("plausibility", "belief")
@@ -27,6 +27,7 @@ _MAX_NAMES = 12  # named groups on the axes
 _MIN_SHARE = 0.04  # of the samples in a named group
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class RelationalDisplay:
     """Matrices of belief and plausibility that pairs of samples are in the same cluster.
 
@@ -35,7 +36,7 @@ class RelationalDisplay:
     samples. Differences between belief and plausibility show ignorance about a pair. The diagonal compares a
     sample with an independent copy.
 
-    Create it with `from_estimator` or `from_partition`; the constructor expects computed values.
+    Create it with `from_result`; the constructor expects computed values.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ class RelationalDisplay:
     >>> from evlearn import CredalPartition
     >>> from evlearn.plotting import RelationalDisplay
     >>> partition = CredalPartition.from_rough([[1, 0], [0, 1], [1, 1], [1, 0]])
-    >>> display = RelationalDisplay.from_partition(partition)
+    >>> display = RelationalDisplay.from_result(partition)
     >>> display.order.tolist()
     [0, 3, 2, 1]
     >>> display.matrices["plausibility"].astype(int)
@@ -85,25 +86,17 @@ class RelationalDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        matrices: dict[str, FloatArray],
-        order: IntArray,
-        group_sizes: IntArray,
-        group_names: Sequence[str],
-        n_samples: int,
-    ) -> None:
-        self.matrices = matrices
-        self.order = order
-        self.group_sizes = group_sizes
-        self.group_names = group_names
-        self.n_samples = n_samples
+    matrices: dict[str, FloatArray]
+    order: IntArray
+    group_sizes: IntArray
+    group_names: Sequence[str]
+    n_samples: int
 
     @classmethod
-    def from_estimator(
+    def from_result(
         cls,
-        estimator: EstimatorLike,
+        result: CredalPartition | EstimatorLike,
+        X: DataLike | None = None,
         *,
         parts: Sequence[str] = ("plausibility", "belief"),
         dissimilarities: npt.ArrayLike | None = None,
@@ -111,54 +104,14 @@ class RelationalDisplay:
         max_samples: int = 500,
         random_state: RandomSeed = 0,
     ) -> RelationalDisplay:
-        """Draw the matrices of the partition of a fitted estimator.
+        """Draw the matrices of a partition or of a fitted estimator.
 
         Parameters
         ----------
-        estimator : fitted evlearn estimator
-            Estimator whose ``credal_partition_`` is drawn.
-        parts : sequence of {"plausibility", "belief"}, default=("plausibility", "belief")
-            Degrees of "same cluster" to show, one panel for each.
-        dissimilarities : array-like of shape (n_samples, n_samples), default=None
-            Dissimilarities for an additional first panel, with the samples in the same order.
-        ax : matplotlib Axes or sequence of Axes, default=None
-            Axes to draw on, one for each panel; None creates a new figure.
-        max_samples : int, default=500
-            Maximum number of samples to draw; of more, a random subset.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the random subset.
-
-        Returns
-        -------
-        RelationalDisplay
-            The drawn display.
-        """
-        return cls.from_partition(
-            fitted_partition(estimator),
-            parts=parts,
-            dissimilarities=dissimilarities,
-            ax=ax,
-            max_samples=max_samples,
-            random_state=random_state,
-        )
-
-    @classmethod
-    def from_partition(
-        cls,
-        partition: CredalPartition,
-        *,
-        parts: Sequence[str] = ("plausibility", "belief"),
-        dissimilarities: npt.ArrayLike | None = None,
-        ax: Axes | Sequence[Axes] | None = None,
-        max_samples: int = 500,
-        random_state: RandomSeed = 0,
-    ) -> RelationalDisplay:
-        """Draw the matrices of a credal partition.
-
-        Parameters
-        ----------
-        partition : CredalPartition
-            Partition to draw.
+        result : CredalPartition or fitted estimator
+            Partition to draw, or an estimator or pipeline.
+        X : array-like or data frame, default=None
+            Samples to predict, in the form that the estimator accepts. None draws its training samples.
         parts : sequence of {"plausibility", "belief"}, default=("plausibility", "belief")
             Degrees of "same cluster" to show, one panel for each.
         dissimilarities : array-like of shape (n_samples, n_samples), default=None
@@ -177,6 +130,7 @@ class RelationalDisplay:
         """
         check_integer("max_samples", max_samples, 1)
         _check_parts(parts, dissimilarities)
+        partition = partition_for(result, X)
         groups = np.where(partition.outliers(), partition.n_clusters, partition.to_hard())
         subset = draw_subset(np.arange(len(groups)), max_samples, groups, check_random_state(random_state))
         selection = partition[subset]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
-from numpy.typing import ArrayLike
 
 from evlearn.metrics import (
     RiskCoverageCurve,
@@ -21,17 +21,17 @@ from evlearn.metrics import (
 )
 from evlearn.metrics.risk_coverage import majority_classes
 from evlearn.partition import CredalPartition
-from evlearn.partition.estimators import partition_of, predicts_masses, split_pipeline
+from evlearn.partition.estimators import partition_for, predicts_masses, split_pipeline
 from evlearn.plotting import palette
-from evlearn.plotting.axes import open_axes
-from evlearn.plotting.legends import draw_legend
-from evlearn.plotting.names import shorten
-from evlearn.utils.typing import EstimatorLike, FloatArray
+from evlearn.plotting.axes import open_axes, shorten
+from evlearn.plotting.palette import draw_legend
+from evlearn.utils.typing import DataLike, EstimatorLike, FloatArray
 
 _GID = "risk and coverage"
 _STEPS = 200  # additional points of curves
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class RiskCoverageDisplay:
     """Risk-coverage curve: error rate of the kept samples, in increasing order of doubt.
 
@@ -39,8 +39,7 @@ class RiskCoverageDisplay:
     the curve of a random order; a thin line is the curve of the best order for the same errors. For a partition, a
     marker shows the share of sure samples and their error rate.
 
-    Create it with `from_estimator`, `from_partition` or `from_predictions`; curves can be compared on the same
-    axes.
+    Create it with `from_result` or `from_predictions`; curves can be compared on the same axes.
 
     Parameters
     ----------
@@ -82,48 +81,43 @@ class RiskCoverageDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        curve: RiskCoverageCurve,
-        aurc: float,
-        augrc: float,
-        sure: tuple[float, float] | None = None,
-        name: str = "",
-    ) -> None:
-        self.curve = curve
-        self.aurc = aurc
-        self.augrc = augrc
-        self.sure = sure
-        self.name = name
+    curve: RiskCoverageCurve
+    aurc: float
+    augrc: float
+    sure: tuple[float, float] | None = None
+    name: str = ""
 
     @classmethod
-    def from_estimator(
+    def from_result(
         cls,
-        estimator: EstimatorLike,
-        X: ArrayLike,
+        result: CredalPartition | EstimatorLike,
         y: npt.ArrayLike,
         *,
+        X: DataLike | None = None,
+        classes: npt.ArrayLike | None = None,
         generalized: bool = False,
         name: str | None = None,
         ax: Axes | None = None,
         legend: bool = True,
     ) -> RiskCoverageDisplay:
-        """Draw the curve of a fitted clusterer, classifier or pipeline.
+        """Draw the curve of a partition, or of a fitted clusterer, classifier or pipeline.
 
         Parameters
         ----------
-        estimator : fitted estimator
-            Estimator with ``predict_mass``, or with ``predict_proba``; then doubt is 1 minus the largest
-            probability.
-        X : array-like or data frame of shape (n_samples, n_features)
-            Samples to predict.
+        result : CredalPartition or fitted estimator
+            Partition whose ``doubt()`` determines the order, or an estimator with ``predict_mass`` or
+            ``predict_proba``; with ``predict_proba``, doubt is 1 minus the largest probability.
         y : array-like of shape (n_samples,)
             True classes.
+        X : array-like or data frame of shape (n_samples, n_features), default=None
+            Samples to predict. None draws the training samples of a clusterer.
+        classes : array-like of shape (n_clusters,), default=None
+            Class of each cluster of a partition. None uses ``classes_`` of a classifier, or else the most
+            frequent class of each cluster.
         generalized : bool, default=False
             Whether to draw the generalized risk, see `plot`.
         name : str or None, default=None
-            Name of the curve in the legend; None uses the name of the class.
+            Name of the curve in the legend; None uses the name of the class of an estimator.
         ax : matplotlib Axes, default=None
             Axes to draw on; None creates a new figure. Pass the ``ax_`` of another display to compare curves.
         legend : bool, default=True
@@ -134,63 +128,26 @@ class RiskCoverageDisplay:
         RiskCoverageDisplay
             The drawn display.
         """
-        last = split_pipeline(estimator)[1]
-        name = type(last).__name__ if name is None else name
-        options: dict[str, Any] = {"generalized": generalized, "name": name, "ax": ax, "legend": legend}
-        if predicts_masses(estimator):
-            classes = getattr(last, "classes_", None)
-            return cls.from_partition(partition_of(estimator, X), y, classes=classes, **options)
-        if not hasattr(estimator, "predict_proba"):
+        is_partition = isinstance(result, CredalPartition)
+        last: Any = split_pipeline(result)[1]
+        name = "" if is_partition and name is None else type(last).__name__ if name is None else name
+        if is_partition or X is None or predicts_masses(result):
+            partition = partition_for(result, X)
+            classes = getattr(last, "classes_", None) if classes is None else classes
+            summary, labels = errors_by_verdict(y, partition, classes=classes), partition.to_hard()
+            predictions = majority_classes(y, labels) if classes is None else np.asarray(classes)[labels]
+            display = cls._of(y, predictions, partition.doubt(), name)
+            display.sure = (summary.n_sure / summary.n_samples, summary.sure_error) if summary.n_sure else None
+            return display.plot(ax, generalized=generalized, legend=legend)
+        if not hasattr(result, "predict_proba"):
             raise ValueError(
-                f"estimator must have predict_mass or predict_proba, got {estimator!r}; use "
-                "from_predictions for labels and doubts."
+                f"estimator must have predict_mass or predict_proba, got {result!r}; use from_predictions for "
+                "labels and doubts."
             )
-        classifier: Any = estimator
+        classifier: Any = result
         doubt = 1 - classifier.predict_proba(X).max(axis=1)
+        options: dict[str, Any] = {"generalized": generalized, "name": name, "ax": ax, "legend": legend}
         return cls.from_predictions(y, classifier.predict(X), doubt, **options)
-
-    @classmethod
-    def from_partition(
-        cls,
-        partition: CredalPartition,
-        y: npt.ArrayLike,
-        *,
-        classes: npt.ArrayLike | None = None,
-        generalized: bool = False,
-        name: str = "",
-        ax: Axes | None = None,
-        legend: bool = True,
-    ) -> RiskCoverageDisplay:
-        """Draw the curve of a credal partition.
-
-        Parameters
-        ----------
-        partition : CredalPartition
-            Partition whose ``doubt()`` determines the order.
-        y : array-like of shape (n_samples,)
-            True classes.
-        classes : array-like of shape (n_clusters,), default=None
-            Class of each cluster, such as ``classes_`` of a classifier. None uses the most frequent class of each
-            cluster.
-        generalized : bool, default=False
-            Whether to draw the generalized risk, see `plot`.
-        name : str, default=""
-            Name of the curve in the legend.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None creates a new figure. Pass the ``ax_`` of another display to compare curves.
-        legend : bool, default=True
-            Whether to draw a legend with the areas under the curve.
-
-        Returns
-        -------
-        RiskCoverageDisplay
-            The drawn display.
-        """
-        summary, labels = errors_by_verdict(y, partition, classes=classes), partition.to_hard()
-        predictions = majority_classes(y, labels) if classes is None else np.asarray(classes)[labels]
-        display = cls._of(y, predictions, partition.doubt(), name)
-        display.sure = (summary.n_sure / summary.n_samples, summary.sure_error) if summary.n_sure else None
-        return display.plot(ax, generalized=generalized, legend=legend)
 
     @classmethod
     def from_predictions(
@@ -258,11 +215,11 @@ class RiskCoverageDisplay:
         RiskCoverageDisplay
             This display.
         """
-        self.ax_: Axes
-        self.figure_: Figure | SubFigure
-        self.ax_, self.figure_ = open_axes(ax, width=8.4 if legend else 6.4)
-        number = sum(line.get_gid() == _GID for line in self.ax_.lines)
-        style: dict[str, Any] = {"color": palette.cluster_shade(number)}
+        self.ax_: Axes = open_axes(ax, width=8.4 if legend else 6.4)
+        self.figure_: Figure | SubFigure = self.ax_.figure
+        number = palette.n_curves(self.ax_, _GID)
+        style = palette.curve_style(number)
+        thin = style | {"linewidth": 0.8}
         error = float(self.curve.risk[-1])
         self.line_: Line2D = self._draw(
             self.curve.coverage,
@@ -271,14 +228,13 @@ class RiskCoverageDisplay:
             label=self._label(),
             gid=_GID,
             linewidth=1.8,
-            linestyle=palette.line_style(number),
             **style,
         )
         best_coverage, full_coverage, errors = np.array([1 - error, 1.0]), np.ones(1), np.array([0.0, error])
-        self.best_: Line2D = self._draw(best_coverage, errors, generalized, linewidth=0.8, alpha=0.6, **style)
-        self.random_: Line2D = self._draw(
-            full_coverage, errors[1:], generalized, linewidth=0.8, linestyle=":", **style
+        self.best_: Line2D = self._draw(
+            best_coverage, errors, generalized, **thin | {"linestyle": "-", "alpha": 0.6}
         )
+        self.random_: Line2D = self._draw(full_coverage, errors[1:], generalized, **thin | {"linestyle": ":"})
         self.mark_: Line2D | None = self._mark_sure(number, generalized) if self.sure else None
         population = "all samples" if generalized else "the kept samples"
         self.ax_.set(

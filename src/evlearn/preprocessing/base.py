@@ -1,17 +1,17 @@
 """Base class of table transformers, which learn columns and select them from other tables."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from evlearn.preprocessing.columns import learn_column
 from evlearn.preprocessing.description import describe_columns, describe_reason
 from evlearn.preprocessing.reading import RawColumn, looks_like_number, read_columns, split_columns
-from evlearn.utils.callbacks import CallbackSupportMixin
-from evlearn.utils.convergence import warn_caller
+from evlearn.preprocessing.stored_facts import facts_of_column
+from evlearn.storage import fields
+from evlearn.utils.convergence import CallbackSupportMixin, warn_caller
 from evlearn.utils.validation import check_real
 
 
@@ -21,9 +21,9 @@ class BaseTableTransformer(TransformerMixin, CallbackSupportMixin, BaseEstimator
     categorical: Sequence[str] | None
     drop: Sequence[str] | None
     weights: Mapping[str, float] | None
-    columns_: list[dict[str, Any]]
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
+    columns_: fields.Stored[Annotated[list[dict[str, Any]], fields.list_of(facts_of_column, min_length=1)]]
+    n_features_in_: fields.Stored[fields.PositiveCount]
+    feature_names_in_: fields.StoredIfSet[fields.FeatureNames]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "columns_" in self.__dict__
@@ -94,6 +94,18 @@ class BaseTableTransformer(TransformerMixin, CallbackSupportMixin, BaseEstimator
         for name, weight in weights.items():
             check_real(f"weights[{name!r}]", weight, 0, open_low=True)
         return set(self.categorical or ()), set(self.drop or ()), weights
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        names = [column["column"] for column in self.columns_]
+        feature_names = self.__dict__.get("feature_names_in_")
+        if len(names) != self.n_features_in_ or len(set(names)) != len(names):
+            raise ValueError("columns_ must describe each column once")
+        if feature_names is not None and list(feature_names) != names:
+            raise ValueError("feature_names_in_ must be the names of columns_")
+        if not any(column["features"] for column in self.columns_):
+            raise ValueError("columns_ must have at least one feature")
+        self._column_options(names)
 
 
 def _check_n_rows(parts: list[tuple[str, Any]], minimum: int) -> None:

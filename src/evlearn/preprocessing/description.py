@@ -4,6 +4,7 @@ from typing import Any
 
 from evlearn.preprocessing.columns import OTHER
 from evlearn.preprocessing.reading import days_to_dates
+from evlearn.utils.formatting import format_count, format_number, format_share, join_first
 
 _MAX_LISTED = 6
 _REASONS = {
@@ -25,7 +26,7 @@ def describe_columns(columns: list[dict[str, Any]]) -> str:
     n_used = sum(bool(facts["features"]) for facts in columns)
     n_features = sum(len(facts["features"]) for facts in columns)
     total = "" if n_used == len(columns) else f" of {len(columns)}"
-    first_line = f"{_format_count(n_used, 'column')}{total} encoded as {_format_count(n_features, 'feature')}."
+    first_line = f"{format_count(n_used, 'column')}{total} encoded as {format_count(n_features, 'feature')}."
     lines = [f"{facts['column']}: {_sentence(facts)}." for facts in columns]
     return "\n".join([first_line, *lines, *suspicions_of(columns)])
 
@@ -40,20 +41,9 @@ def suspicions_of(columns: list[dict[str, Any]]) -> list[str]:
     lines = []
     for facts in columns:
         parts = [_suspicion(facts, suspicion) for suspicion in facts.get("suspicions", ())]
-        if len(parts) > _MAX_LISTED:
-            parts = [*parts[:_MAX_LISTED], f"and {len(parts) - _MAX_LISTED} more"]
         if parts:
-            lines.append(f"Check {facts['column']}: {', '.join(parts)}.")
+            lines.append(f"Check {facts['column']}: {join_first(parts, _MAX_LISTED)}.")
     return lines
-
-
-def format_number(value: float) -> str:
-    """Return a number with thousands separators and without an exponent."""
-    if value == 0 or abs(value) >= 1e15 or abs(value) < 1e-6:
-        return f"{value:.3g}"
-    if abs(value) >= 1000 or float(value).is_integer():
-        return f"{value:,.0f}"
-    return f"{float(f'{value:.3g}'):,.10f}".rstrip("0").rstrip(".")
 
 
 def _sentence(facts: dict[str, Any]) -> str:
@@ -63,7 +53,7 @@ def _sentence(facts: dict[str, Any]) -> str:
     if facts["weight"] != 1:
         text += f"; weight {format_number(facts['weight'])}"
     if facts["missing"]:
-        text += f"; {_format_share(facts['missing'])} missing"
+        text += f"; {format_share(facts['missing'])} missing"
     return text
 
 
@@ -95,7 +85,7 @@ def _suspicion(facts: dict[str, Any], suspicion: dict[str, Any]) -> str:
         str(days_to_dates([value])[0])[:10] if facts["kind"] == "date" else format_number(value)
         for value in examples
     )
-    count = _format_count(suspicion["count"], "negative value" if kind == "negative" else "value")
+    count = format_count(suspicion["count"], "negative value" if kind == "negative" else "value")
     position = "" if kind == "negative" else f" far {kind} all others"
     return f"{count}{position} ({values}{', ...' if len(examples) > 2 else ''})"
 
@@ -106,16 +96,14 @@ def _ranks(facts: dict[str, Any]) -> str:
 
 def _categories(facts: dict[str, Any]) -> str:
     categories = [
-        f"{name} ({_format_share(share)})"
+        f"{name} ({format_share(share)})"
         for name, share in zip(facts["categories"], facts["frequencies"], strict=True)
     ]
     if len(categories) == 2:
         text = ("yes or no, " if facts["kind"] == "yes/no" else "2 categories, ") + " and ".join(categories)
         return text + _merged(facts)
     order = sorted(range(len(categories)), key=lambda k: -facts["frequencies"][k])
-    listing = ", ".join(categories[k] for k in order[:_MAX_LISTED]) + (
-        ", ..." if len(categories) > _MAX_LISTED else ""
-    )
+    listing = join_first([categories[k] for k in order], _MAX_LISTED, "...")
     note = f" (rare ones merged as {OTHER!r})" if facts["pooled"] else ""
     text = f"{len(categories)} categories{note}, {listing}; together they have the weight of one number"
     return text + _merged(facts)
@@ -124,13 +112,4 @@ def _categories(facts: dict[str, Any]) -> str:
 def _merged(facts: dict[str, Any]) -> str:
     if not facts["merged"]:
         return ""
-    ending = ", ..." if len(facts["merged"]) > _MAX_LISTED else ""
-    return f"; other spellings merged: {', '.join(facts['merged'][:_MAX_LISTED])}{ending}"
-
-
-def _format_count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _format_share(share: float) -> str:
-    return "less than 1 %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
+    return f"; other spellings merged: {join_first(facts['merged'], _MAX_LISTED, '...')}"

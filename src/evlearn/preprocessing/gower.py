@@ -1,7 +1,7 @@
 """Gower's dissimilarities: means of the dissimilarities of 2 rows over columns."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from evlearn.preprocessing.base import BaseTableTransformer
 from evlearn.preprocessing.columns import codes_of, numbers_of
 from evlearn.preprocessing.reading import RawColumn
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import FloatArray, TableLike
+from evlearn.utils.validation import check_shape
 
 _BLOCK_ROWS = 256
 _ALL_CATEGORIES = 1 << 30
@@ -73,6 +75,7 @@ def gower_distances(
     return transformer.transform(X) if Y is not None else transformer._among_themselves()
 
 
+@fields.stored
 class GowerDistances(ClassNamePrefixFeaturesOutMixin, BaseTableTransformer):
     """Gower's dissimilarities to the training samples, for estimators with ``metric="precomputed"``.
 
@@ -129,8 +132,8 @@ class GowerDistances(ClassNamePrefixFeaturesOutMixin, BaseTableTransformer):
     array([ True,  True])
     """
 
-    rows_: FloatArray
-    mean_: float
+    rows_: fields.Stored[Annotated[FloatArray, fields.array(2, finite=False)]]
+    mean_: fields.Stored[fields.NonnegativeExtendedNumber]
 
     def __init__(
         self,
@@ -228,6 +231,14 @@ class GowerDistances(ClassNamePrefixFeaturesOutMixin, BaseTableTransformer):
             [_scaled_values(columns[facts["column"]], facts) for facts in self.columns_ if facts["features"]]
         )
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        encoded = [facts for facts in self.columns_ if facts["features"]]
+        if not len(self.rows_):
+            raise ValueError("rows_ must not be empty")
+        check_shape("rows_", self.rows_, (len(self.rows_), len(encoded)))
+
 
 def _scaled_values(column: RawColumn, facts: dict[str, Any]) -> FloatArray:
     """Return numbers and ordered categories as shares of their range, and other categories as codes."""
@@ -256,6 +267,3 @@ def _dissimilarities(
         totals += np.where(is_shared, weight * dissimilarities, 0.0)
         counts += weight * is_shared
     return np.divide(totals, counts, out=np.full_like(totals, np.nan), where=counts > 0)
-
-
-__all__ = ["GowerDistances", "gower_distances"]

@@ -1,7 +1,7 @@
 """TableEncoder: features from raw tables."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,11 +11,13 @@ from evlearn.preprocessing.base import BaseTableTransformer
 from evlearn.preprocessing.columns import decode_column, encode_column
 from evlearn.preprocessing.description import describe_columns
 from evlearn.preprocessing.reading import days_to_dates
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.typing import FloatArray, TableLike
 from evlearn.utils.validation import check_choice, check_integer
 
 
+@fields.stored
 class TableEncoder(BaseTableTransformer):
     """Encode raw tables as features: numbers, categories, booleans and dates, with missing values, in any units.
 
@@ -93,6 +95,9 @@ class TableEncoder(BaseTableTransformer):
     x0: numbers from 31 to 52, divided by their spread (7.69).
     x1: 2 categories, Paris (67 %) and Rome (33 %); 25 % missing.
     """
+
+    feature_columns_: fields.Stored[fields.FeatureNames]
+    feature_categories_: fields.Stored[Annotated[list[str | None], fields.list_of(fields.optional(fields.text()))]]
 
     def __init__(
         self,
@@ -215,12 +220,17 @@ class TableEncoder(BaseTableTransformer):
         check_choice("scaling", self.scaling, ("auto", "standard"))
         check_integer("max_categories", self.max_categories, 2)
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        self._check_parameters()
+        super()._after_loading()
+        columns = [facts["column"] for facts in self.columns_ for _ in facts["features"]]
+        if list(self.feature_columns_) != columns or len(self.feature_categories_) != len(columns):
+            raise ValueError("feature_columns_ and feature_categories_ must match the features of columns_")
+
 
 def _categories_of(facts: dict[str, Any]) -> list[str | None]:
     if facts["kind"] not in ("category", "yes/no"):
         return [None for _ in facts["features"]]
     categories: list[str | None] = list(facts["categories"])
     return categories[1:] if len(categories) == 2 else categories
-
-
-__all__ = ["TableEncoder"]

@@ -4,7 +4,7 @@ import base64
 import html
 from collections.abc import Iterable, Mapping, Sequence
 
-from evlearn.explain import plain
+from evlearn.utils.formatting import format_rounded
 
 _MAX_UNBROKEN = 24  # characters of text without line breaks
 _STYLE = """
@@ -172,4 +172,4 @@ def _cell_class(name: str, text: bool, cells: Sequence[object], long: str | None
 
 
 def _format_number(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else plain.number(float(str(value)))
+    return f"{value:,}" if isinstance(value, int) else format_rounded(float(str(value)))

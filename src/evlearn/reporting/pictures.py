@@ -7,10 +7,10 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.decomposition import PCA
 
-from evlearn.explain import plain
 from evlearn.explain.columns import Numbers
 from evlearn.reporting import page as html
 from evlearn.reporting.samples import Samples
+from evlearn.utils.formatting import format_rounded, format_share
 from evlearn.utils.typing import BoolArray, FloatArray
 
 _MAX_DENSE_CELLS = 50_000_000
@@ -54,7 +54,7 @@ def map_picture(samples: Samples) -> str | None:
             ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
         else:
             for axis in (ax.xaxis, ax.yaxis):
-                axis.set_major_formatter(lambda value, _: plain.number(float(value)))
+                axis.set_major_formatter(lambda value, _: format_rounded(float(value)))
 
     return render_figure(draw, _caption(share, int(off_map.sum())), (6.8, 5.4))
 
@@ -65,10 +65,10 @@ def technical_pictures(model: Any, samples: Samples) -> list[str]:
 
     partition = samples.partition
     caption = "Mass of each sample on sets of clusters; samples are sorted by cluster."
-    pictures = [render_figure(lambda ax: MassesDisplay.from_partition(partition, ax=ax), caption, (9, 5))]
+    pictures = [render_figure(lambda ax: MassesDisplay.from_result(partition, ax=ax), caption, (9, 5))]
     if partition.n_clusters > 1:
         caption = "Mass shared by pairs of clusters."
-        pictures.append(render_figure(lambda ax: DoubtDisplay.from_partition(partition, ax=ax), caption, (6.5, 5)))
+        pictures.append(render_figure(lambda ax: DoubtDisplay.from_result(partition, ax=ax), caption, (6.5, 5)))
     if len(getattr(model, "objective_history_", ())) > 1:
         caption = "Objective after each iteration; it should have stabilized."
         pictures.append(render_figure(lambda ax: ObjectiveDisplay.from_estimator(model, ax=ax), caption, (7, 4)))
@@ -185,7 +185,7 @@ def _caption(share: float | None, n_outside: int) -> str:
     if share is not None:
         parts.append(
             "Similar samples are close to each other; the axes have no units. "
-            f"The map shows {plain.percent(share)} of the variation between samples."
+            f"The map shows {format_share(share)} of the variation between samples."
         )
     parts.append(
         "Colors and marker shapes: most likely cluster. Rings: torn between clusters, with the second cluster as "

@@ -16,18 +16,15 @@ from sklearn.pipeline import Pipeline
 import evlearn
 from evlearn.belief import FocalSets
 from evlearn.belief.notation import FRAME_LABEL, format_name, read_set
-from evlearn.explain import plain
 from evlearn.explain.columns import Difference
-from evlearn.explain.profiles import ClusterProfile
-from evlearn.explain.reasons import SampleExplanation
+from evlearn.explain.profiles import ClusterProfile, SampleExplanation
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.estimators import partition_for, split_pipeline
-from evlearn.partition.summary import format_count
 from evlearn.reporting import page as html
 from evlearn.reporting import pictures
-from evlearn.reporting.review_table import review_table
-from evlearn.reporting.samples import Samples
+from evlearn.reporting.samples import Samples, review_table
 from evlearn.utils.files import atomic_write
+from evlearn.utils.formatting import format_count, format_share, join_words
 from evlearn.utils.typing import EstimatorLike, PathLike, TableLike
 from evlearn.utils.validation import check_integer, check_real
 
@@ -191,7 +188,7 @@ def _summary(samples: Samples, remark: str) -> str:
     total = summary.n_samples
 
     def share(count: int) -> str:
-        return plain.percent(count / total)
+        return format_share(count / total)
 
     groups = list(summary.torn.items())[:_MAX_GROUPS]
     torn = "; ".join(
@@ -224,7 +221,7 @@ def _describe_set(label: str, focal_sets: FocalSets) -> str:
         return "all clusters"
     members = np.flatnonzero(read_set(label, focal_sets.names, focal_sets.frame_size))
     names = [format_name(focal_sets.frame[cluster]) for cluster in members]
-    return f"{'' if focal_sets.names else 'clusters '}{plain.join_words(names)}"
+    return f"{'' if focal_sets.names else 'clusters '}{join_words(names)}"
 
 
 def _clusters(samples: Samples) -> str:
@@ -241,7 +238,7 @@ def _clusters(samples: Samples) -> str:
 
 
 def _card(samples: Samples, profile: ClusterProfile, color: str | None) -> str:
-    share = plain.percent(profile.n_sure / samples.partition.n_samples)
+    share = format_share(profile.n_sure / samples.partition.n_samples)
     n_torn = profile.n_possible - profile.n_sure
     lead = f"{profile.n_sure:,} samples ({share}) clearly belong to it" + (
         f", and {n_torn:,} more may belong to it." if n_torn else "."

@@ -1,5 +1,7 @@
-"""The samples of a report: masses, names and columns."""
+"""The samples of a report, and the table of those for manual review."""
 
+import csv
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from evlearn.explain import Explanation, plain
-from evlearn.explain.explain import explain_table
+from evlearn.explain import Explanation
+from evlearn.explain.explanation import explain_table
 from evlearn.partition import SURE_LEVEL, CredalPartition, Verdict
+from evlearn.partition.verdict import risks
 from evlearn.preprocessing.reading import as_text, read_columns, split_columns
+from evlearn.utils.cells import escape_formula
+from evlearn.utils.formatting import one_line
 from evlearn.utils.typing import IntArray
 
 _MAX_COLUMNS = 12
@@ -89,9 +94,7 @@ class Samples:
         body: list[list[object]] = []
         for k, row in enumerate(rows):
             numbers = [round(float(value), 3) for value in (doubts[k], partition.masses[k, 0], *plausibilities[k])]
-            body.append(
-                [plain.one_line(self.name(int(row))), *numbers, *(_parse_cell(column[k]) for column in cells)]
-            )
+            body.append([one_line(self.name(int(row))), *numbers, *(_parse_cell(column[k]) for column in cells)])
         return columns, body
 
 
@@ -101,4 +104,31 @@ def _parse_cell(text: str) -> object:
     try:
         return float(text)
     except ValueError:
-        return plain.one_line(text)
+        return one_line(text)
+
+
+def review_table(samples: Samples, limit: int | None = None) -> bytes:
+    """Return torn samples and outliers, with reasons and all columns, as CSV for spreadsheets.
+
+    Samples are sorted by risk, as in `evlearn.active.review_queue`; sorted by doubt, outliers would come last. A
+    limit excludes the least doubtful torn samples first.
+    """
+    torn, outliers = samples.explanation.torn, samples.explanation.outliers
+    explanations = [*torn[: None if limit is None else max(limit - len(outliers), 0)], *outliers][:limit]
+    partition = samples.partition
+    risk = risks(partition.masses, partition.focal_sets)
+    explanations.sort(key=lambda sample: -risk[sample.position])
+    rows = np.array([sample.position for sample in explanations], dtype=np.intp)
+    score = partition.masses[rows, 0]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    head = ["sample", "verdict", "may be in", "doubt", "outlier score", "why", *samples.columns]
+    writer.writerow([escape_formula(name) for name in head])
+    columns = samples.cells(rows) if explanations else []
+    for k, sample in enumerate(explanations):
+        verdict = "torn" if sample.clusters else "outlier"
+        figures = f"{sample.doubt:.2f}", f"{score[k]:.2f}"
+        cells = [samples.name(sample.position), verdict, " or ".join(sample.clusters), *figures, sample.text]
+        writer.writerow([escape_formula(cell) for cell in (*cells, *(column[k] for column in columns))])
+    # Spreadsheets need the byte order mark to recognize UTF-8.
+    return text.getvalue().encode("utf-8-sig", errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""Cells of text tables: missing-value tokens, and the formats of numbers, amounts of money, percentages and dates.
+"""Cells of text tables: missing-value tokens, formulas, and formats of numbers, amounts, percentages and dates.
 
 The table reader of the command line and the encoders of `evlearn.preprocessing` share these rules, so that a file
 and a data frame with the same cells give the same columns.
@@ -60,6 +60,8 @@ _SPACES = " \u00a0\u202f'\u2019"
 _DATE = re.compile(
     r"([0-9]{1,2})([/.-])([0-9]{1,2})\2([0-9]{4})(?:[ T]+([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]+)?)?)?"
 )
+#: First characters of cells that a spreadsheet evaluates as formulas.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def is_missing_text(cell: str) -> bool:
@@ -234,3 +236,14 @@ def find_date_order(cells: Sequence[str]) -> tuple[DateOrder | None, bool]:
 def looks_like_date(cell: str) -> bool:
     """Return True if a cell is a date with the day or the month first."""
     return any(parse_date(cell, order) for order in ("day/month/year", "month/day/year"))
+
+
+def escape_formula(text: str) -> str:
+    """Put an apostrophe before text that a spreadsheet would evaluate as a formula; numbers remain."""
+    if not text.startswith(_FORMULA):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text

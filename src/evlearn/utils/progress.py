@@ -1,24 +1,29 @@
-"""Progress reports for logging, callbacks and stdout."""
+"""Progress reports for logging, `watching`, stdout, and scikit-learn's callbacks.
+
+For scikit-learn's callbacks (scikit-learn 1.9 and later), a fit is a task. Its subtasks are its descents, its
+counted jobs and the fits of other estimators; those of a descent are its iterations.
+"""
 
 import logging
+import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from threading import RLock, get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, TextIO
 
-from evlearn.utils.terminal import TerminalLine
-
-if TYPE_CHECKING:
-    from evlearn.utils.callbacks import Task, Tasks
+from evlearn.utils.formatting import format_duration, format_rate, pluralize
 
 LOG = logging.getLogger("evlearn")
 #: Minimum number of seconds between 2 reports of counted rows.
 _SECONDS = 1.0
-_LINE = TerminalLine("stdout")
-_PLURALS = {"pass": "passes"}
+#: Minimum number of seconds between 2 replacements of a line on a terminal.
+_LINE_SECONDS = 0.1
+#: Width of terminals that do not report their size.
+_COLUMNS = 80
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class Progress:
         Current stage: ``"copy"``, ``"fit"``, ``"bootstrap"`` or ``"search"``; and ``"pass"`` or ``"write"`` for
         rows of a single pass that takes seconds.
     unit : str
-        Unit of `done`: ``"rows"``, ``"iteration"``, ``"sweep"``, ``"pass"``, ``"resample"``, ``"model"``,
+        Unit of `n_done`: ``"rows"``, ``"iteration"``, ``"sweep"``, ``"pass"``, ``"resample"``, ``"model"``,
         ``"setting"`` or ``"task"``; empty if there is only a message.
     n_done : int, default=0
         Number of finished units. Each initialization counts its own iterations. Iteration 0 is the first pass over
@@ -130,8 +135,69 @@ def watching(callback: Callable[[Progress], Any]) -> Iterator[None]:
         _WATCHERS.reset(token)
 
 
+class TerminalLine:
+    """Changing line of stdout or stderr.
+
+    Parameters
+    ----------
+    stream : {"stdout", "stderr"}
+        Name of the stream. The stream is looked up before each output, because programs replace it.
+    """
+
+    def __init__(self, stream: Literal["stdout", "stderr"]) -> None:
+        self._name = stream
+        self._width = 0
+        self._shown = float("-inf")
+
+    @property
+    def is_live(self) -> bool:
+        """True if the stream is a terminal, on which a line can change."""
+        return self._stream is not None and self._stream.isatty()
+
+    def show(self, text: str) -> None:
+        """Replace the line, unless it was replaced just before."""
+        current = time.monotonic()
+        if current - self._shown >= _LINE_SECONDS:
+            self._shown = current
+            text = text[: self._columns - 1]  # some terminals break the line after the last column
+            self._write("\r" + text.ljust(self._width))
+            self._width = len(text)
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._width:
+            self._write("\r" + " " * self._width + "\r")
+            self._width, self._shown = 0, float("-inf")
+
+    def end(self, text: str) -> None:
+        """End the line with this text, which remains."""
+        self.clear()
+        self._write(text + "\n")
+
+    @property
+    def _stream(self) -> TextIO | None:
+        stream: TextIO | None = getattr(sys, self._name)  # None where there is no console
+        return stream
+
+    @property
+    def _columns(self) -> int:
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns or _COLUMNS if self._stream else _COLUMNS
+        except (OSError, ValueError):
+            return _COLUMNS
+
+    def _write(self, text: str) -> None:
+        if self._stream is not None:
+            self._stream.write(text)
+            self._stream.flush()
+
+
+#: Line on stdout of all fits.
+_LINE = TerminalLine("stdout")
+
+
 class Work:
-    """A task that reports its progress.
+    """Fit or function that reports its progress.
 
     Parameters
     ----------
@@ -140,33 +206,75 @@ class Work:
     verbose : int, default=0
         Whether to print reports: in one changing line if stdout is a terminal, and otherwise line by line.
     estimator : object, default=None
-        Estimator that runs the task.
-    tasks : Tasks or None, default=None
-        Tasks for scikit-learn's callbacks.
+        Estimator to fit.
+    arguments : dict or None, default=None
+        Arguments of its `fit` by name, if it has scikit-learn's callbacks.
     """
 
     def __init__(
-        self, name: str, verbose: int = 0, *, estimator: Any = None, tasks: "Tasks | None" = None
+        self, name: str, verbose: int = 0, *, estimator: Any = None, arguments: dict[str, Any] | None = None
     ) -> None:
-        self._name, self._verbose, self._estimator, self.tasks = name, verbose, estimator, tasks
+        self._name, self._verbose, self._estimator, self._arguments = name, verbose, estimator, arguments
         self._watchers = _WATCHERS.get()  # now, because other threads have other context variables
         self._start = time.monotonic()
         self._last: Progress | None = None
+        self._root: Any = None
+        self._n_tasks = 0
+        self._tasks: dict[int, Task] = {}  # open tasks by thread
         self._lock = RLock()
 
     def report(self, stage: str, unit: str, **values: Any) -> None:
-        """Send a report to the logger, to stdout if verbose, and to all callbacks."""
+        """Send a report to the logger, to stdout if verbose, and to all functions that watch."""
         progress = Progress(self._name, stage, unit, seconds=time.monotonic() - self._start, **values)
         with self._lock:
             if LOG.isEnabledFor(logging.INFO):
                 LOG.info("%s   (%s)", progress, _times(progress))
             if self._verbose:
                 self._print(progress)
-            with without_callbacks():
-                for callback in self._watchers:
-                    callback(progress)
+            for callback in self._watchers:
+                _call(callback, progress)
 
-    def end(self, *, complete: bool) -> None:
+    def expect_tasks(self, n_tasks: int | None) -> None:
+        """Begin the fit with at most `n_tasks` tasks (None if unknown), unless it has begun."""
+        if self._arguments is not None and self._root is None:
+            self._root = self._estimator._init_callback_context(max_subtasks=n_tasks)
+            _call(self._root.call_on_fit_task_begin, **self._callback_arguments())
+
+    def begin_task(self, name: str, n_steps: int | None, *, counts_jobs: bool = False) -> "Task":
+        """Begin a task of at most `n_steps` steps, after the end of the previous task of this thread."""
+        if self._arguments is None:
+            return Task(None)
+        with self._lock:
+            self._end_task(get_ident())
+            task = Task(self._subcontext(name, n_steps), self._estimator, counts_jobs=counts_jobs)
+            self._tasks[get_ident()] = task
+            return task
+
+    @contextmanager
+    def inner_fit(self, estimator: Any) -> Iterator[None]:
+        """Run the fit of another estimator as a task, unless it is one of several counted jobs."""
+        task = self._tasks.get(get_ident())
+        if self._arguments is None or (task is not None and task.counts_jobs):
+            yield
+            return
+        with self._lock:
+            self._end_task(get_ident())
+            context = self._subcontext("inner-fit", 0)
+        with context.propagate_callback_context(estimator):
+            _call(context.call_on_fit_task_begin, estimator=self._estimator)
+            yield
+            _call(context.call_on_fit_task_end, estimator=self._estimator)
+
+    def end_fit(self) -> None:
+        """End the tasks of a fit that succeeded."""
+        if self._arguments is None:
+            return
+        self.expect_tasks(0)
+        for thread in list(self._tasks):
+            self._end_task(thread)
+        _call(self._root.call_on_fit_task_end, **self._callback_arguments(), reconstruction_attributes={})
+
+    def end_line(self, *, complete: bool) -> None:
         """End the line on the terminal, with the result of the task if it is complete."""
         if self._last is not None:
             _LINE.end(self._outcome(self._last) if complete else str(self._last))
@@ -187,8 +295,32 @@ class Work:
         objective, number = (getattr(self._estimator, name, None) for name in ("objective_", "n_iter_"))
         if last.objective is None or objective is None or number is None:
             return str(last)
-        steps = last.unit if number == 1 else _plural(last.unit)
-        return f"{self._name} {number} {steps}   objective {objective:.9g}   {_duration(last.seconds)}"
+        steps = last.unit if number == 1 else pluralize(last.unit)
+        return f"{self._name} {number} {steps}   objective {objective:.9g}   {format_duration(last.seconds)}"
+
+    def _callback_arguments(self) -> dict[str, Any]:
+        arguments = self._arguments or {}
+        weights = arguments.get("sample_weight")
+        metadata = None if weights is None else {"sample_weight": weights}
+        return {
+            "estimator": self._estimator,
+            "X": arguments.get("X"),
+            "y": arguments.get("y"),
+            "metadata": metadata,
+        }
+
+    def _subcontext(self, name: str, n_steps: int | None) -> Any:
+        self.expect_tasks(None)
+        self._n_tasks += 1
+        limit = self._root.max_subtasks
+        if limit is not None and self._n_tasks > limit:  # a low estimate must not end the fit
+            self._root.max_subtasks = self._n_tasks
+        return self._root.subcontext(task_name=name, max_subtasks=n_steps)
+
+    def _end_task(self, thread: int) -> None:
+        task = self._tasks.pop(thread, None)
+        if task is not None:
+            task.end()
 
 
 _WORK: ContextVar[Work | None] = ContextVar("evlearn_work", default=None)
@@ -196,31 +328,31 @@ _WORK: ContextVar[Work | None] = ContextVar("evlearn_work", default=None)
 
 @contextmanager
 def reporting_as(
-    name: str, verbose: int = 0, *, estimator: Any = None, tasks: "Tasks | None" = None
+    name: str, verbose: int = 0, *, estimator: Any = None, arguments: dict[str, Any] | None = None
 ) -> Iterator[None]:
-    """Report progress under this name while the context is open."""
-    work = Work(name, verbose, estimator=estimator, tasks=tasks)
+    """Report progress under this name while the context is open; the parameters are those of `Work`."""
+    work = Work(name, verbose, estimator=estimator, arguments=arguments)
     token = _WORK.set(work)
     complete = False
     try:
         yield
+        work.end_fit()
         complete = True
     finally:
         _WORK.reset(token)
-        work.end(complete=complete)
+        work.end_line(complete=complete)
 
 
-def current_work() -> Work | None:
-    """Return the current task of this thread."""
-    return _WORK.get()
+def current_work() -> Work:
+    """Return the current work of this thread; outside of fits, work without a name."""
+    return _WORK.get() or Work("")
 
 
-@contextmanager
-def without_callbacks() -> Iterator[None]:
-    """Neither report nor watch while the context is open, because callbacks may run other fits."""
+def _call(callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function of the user, whose own fits are neither reported nor watched."""
     tokens = _WATCHERS.set(()), _WORK.set(None)
     try:
-        yield
+        return callback(*args, **kwargs)
     finally:
         _WATCHERS.reset(tokens[0])
         _WORK.reset(tokens[1])
@@ -233,14 +365,48 @@ def clear_line() -> None:
 
 def expect_tasks(n_parts: int) -> None:
     """Set the maximum number of descents, counts and inner fits, for callbacks that show a percentage."""
-    work = _WORK.get()
-    if work is not None and work.tasks is not None:
-        work.tasks.expect_tasks(n_parts)
+    current_work().expect_tasks(n_parts)
 
 
 def report_message(message: str) -> None:
     """Report a message without numbers."""
-    (_WORK.get() or Work("")).report("fit", "", message=message)
+    current_work().report("fit", "", message=message)
+
+
+class Task:
+    """Descent with its iterations, or counted jobs, for scikit-learn's callbacks.
+
+    Parameters
+    ----------
+    context : CallbackContext or None
+        Context of the task, before its begin; None without callbacks.
+    estimator : object, default=None
+        Estimator to fit.
+    counts_jobs : bool, default=False
+        Whether the task counts jobs.
+    """
+
+    def __init__(self, context: Any, estimator: Any = None, *, counts_jobs: bool = False) -> None:
+        self._context, self._estimator, self.counts_jobs = context, estimator, counts_jobs
+        self._n_steps = 0
+        if context is not None:
+            _call(context.call_on_fit_task_begin, estimator=estimator)
+
+    def set_done(self, number: int, name: str) -> None:
+        """Record that `number` steps are done; end the fit as Ctrl-C does if a callback requests it."""
+        if self._context is None:
+            return
+        limit = self._context.max_subtasks
+        while self._n_steps < (number if limit is None else min(number, limit)):
+            self._n_steps += 1
+            step = self._context.subcontext(task_name=name)
+            _call(step.call_on_fit_task_begin, estimator=self._estimator)
+            if _call(step.call_on_fit_task_end, estimator=self._estimator):
+                raise KeyboardInterrupt
+
+    def end(self) -> None:
+        """End the task."""
+        _call(self._context.call_on_fit_task_end, estimator=self._estimator)
 
 
 class Steps:
@@ -257,15 +423,14 @@ class Steps:
     """
 
     def __init__(self, max_iter: int, n_descents: int = 1, unit: str = "iteration") -> None:
-        self._work = _WORK.get() or Work("")
+        self._work = current_work()
         self._max_iter, self._n_left, self._unit = max_iter, n_descents, unit
         self._positions: dict[int, int] = {}  # step of each thread's descent
         self._tasks: dict[int, Task] = {}
         self._n_steps = 0
         self._start = time.monotonic()
         self._lock = RLock()
-        if self._work.tasks is not None:
-            self._work.tasks.expect_tasks(n_descents)
+        self._work.expect_tasks(n_descents)
 
     def __call__(self, number: int, objective: float) -> None:
         """Report a step of a descent."""
@@ -274,8 +439,7 @@ class Steps:
             self._n_steps += max(number - previous, 1)
             if number <= previous:
                 self._n_left -= 1
-                if self._work.tasks is not None:
-                    self._tasks[get_ident()] = self._work.tasks.begin(_plural(self._unit), self._max_iter)
+                self._tasks[get_ident()] = self._work.begin_task(pluralize(self._unit), self._max_iter)
             self._positions[get_ident()] = number
             duration = (time.monotonic() - self._start) / self._n_steps
             n_steps = max(self._n_left, 0) * self._max_iter + sum(
@@ -290,8 +454,7 @@ class Steps:
                 seconds_each=duration,
                 seconds_left=duration * n_steps,
             )
-            if get_ident() in self._tasks:
-                self._tasks[get_ident()].set_done(number, self._unit)
+            self._tasks[get_ident()].set_done(number, self._unit)
 
 
 class Count:
@@ -310,14 +473,14 @@ class Count:
     """
 
     def __init__(self, stage: str, unit: str, total: int | None = None, *, ending: bool = True) -> None:
-        self._work = _WORK.get() or Work("")
+        self._work = current_work()
         self._stage, self._unit, self._total, self._ending = stage, unit, total, ending
         self._start = self._reported = time.monotonic()
         self._done = 0
-        self._task: Task | None = None
-        if self._work.tasks is not None and unit != "rows":
-            self._work.tasks.expect_tasks(1)
-            self._task = self._work.tasks.begin(stage, total, counts=True)
+        self._task = Task(None)
+        if unit != "rows":
+            self._work.expect_tasks(1)
+            self._task = self._work.begin_task(stage, total, counts_jobs=True)
 
     def add(self, number: int) -> None:
         """Report that `number` further units are done."""
@@ -341,8 +504,7 @@ class Count:
         self._work.report(
             self._stage, self._unit, n_done=n_done, total=self._total, seconds_each=duration, seconds_left=left
         )
-        if self._task is not None:
-            self._task.set_done(n_done, self._unit)
+        self._task.set_done(n_done, self._unit)
 
 
 def live_text(progress: Progress) -> str:
@@ -359,50 +521,16 @@ def live_text(progress: Progress) -> str:
     if progress.objective is not None:
         parts.append(f"objective {progress.objective:.6g}")
     if progress.seconds_each:
-        parts.append(_rate(progress.seconds_each))
+        parts.append(format_rate(progress.seconds_each))
     if progress.seconds_left is not None:
-        parts.append(f"{at_most} {_duration(float(f'{progress.seconds_left:.2g}'))} left")
+        parts.append(f"{at_most} {format_duration(float(f'{progress.seconds_left:.2g}'))} left")
     return ", ".join(parts)
-
-
-def _rate(seconds_each: float) -> str:
-    if seconds_each > 1:
-        return f"{_duration(seconds_each)} each"
-    number = 1 / seconds_each
-    return f"{number:,.0f} per second" if number >= 10 else f"{number:.1f} per second"
-
-
-def _plural(unit: str) -> str:
-    return _PLURALS.get(unit, f"{unit}s")
 
 
 def _times(progress: Progress) -> str:
-    parts = [_duration(progress.seconds)]
+    parts = [format_duration(progress.seconds)]
     if progress.seconds_each is not None and progress.unit != "rows":
-        parts.append(f"about {_duration(progress.seconds_each)} each")
+        parts.append(f"about {format_duration(progress.seconds_each)} each")
     if progress.seconds_left is not None:
-        parts.append(f"{_duration(progress.seconds_left)} more at most")
+        parts.append(f"{format_duration(progress.seconds_left)} more at most")
     return ", ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    for size, name in ((86_400, "days"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {name}"
-    return f"{seconds:.3g} s"
-
-
-__all__ = [
-    "Callback",
-    "Count",
-    "Progress",
-    "Steps",
-    "clear_line",
-    "current_work",
-    "expect_tasks",
-    "live_text",
-    "report_message",
-    "reporting_as",
-    "watching",
-    "without_callbacks",
-]

@@ -135,6 +135,3 @@ def _refuse_empty_columns(estimator: Any, data: FloatArray) -> None:
             f"Input X contains NaN only in {len(empty)} of {data.shape[1]} features "
             f"({', '.join(labels)}{ellipsis}): remove them, because they contain no information."
         )
-
-
-__all__ = ["Numbers", "read_numbers", "select_rows"]

@@ -35,8 +35,8 @@ def check_flag(name: str, value: object) -> None:
 
 
 def check_shape(name: str, array: Any, shape: tuple[int, ...]) -> None:
-    """Raise unless an array has the shape that other arrays require."""
-    if array.shape != shape:
+    """Raise unless an array is missing or has the shape that other values require."""
+    if array is not None and array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}.")
 
 

@@ -9,8 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn.cluster import BPEC, CCM, CECM, ECM, RECM, belief_peaks
-from evlearn.cluster.centroids.kmeans import kmeans
-from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
+from evlearn.cluster.centroids.kmeans import kmeans, kmeans_solutions
 from evlearn.cluster.centroids.scales import Scales, is_one_cloud
 from evlearn.cluster.focal_families import auto_focal_sets
 from evlearn.exceptions import CollapseWarning
@@ -49,6 +48,7 @@ def test_samples_halfway_between_two_clusters_and_few_others_are_torn(n_features
 
 
 @pytest.mark.parametrize("n_features", [4, 20])
+@pytest.mark.slow
 def test_samples_halfway_are_also_torn_with_ecm_and_recm(n_features):
     X, y = draw_with_halfway_samples(n_features, seed=n_features)
     for method in (ECM, RECM):
@@ -59,6 +59,7 @@ def test_samples_halfway_are_also_torn_with_ecm_and_recm(n_features):
 
 @pytest.mark.parametrize("method", [ECM, CCM, RECM])
 @pytest.mark.parametrize(("n_features", "n_clusters"), [(20, 4), (50, 7), (100, 10)])
+@pytest.mark.slow_cells("100-10-RECM", "50-7-RECM")
 def test_clusters_in_many_features_do_not_collapse(method, n_features, n_clusters):
     X, y, _ = gaussians(n_features, n_clusters, n_samples=800, seed=n_features)
     model = method(n_clusters, random_state=0).fit(X)
@@ -73,6 +74,7 @@ def test_the_exponent_of_the_papers_collapses_in_many_features_with_a_warning():
 
 
 @pytest.mark.parametrize("method", [ECM, CCM])
+@pytest.mark.slow
 def test_digits_are_found_as_well_as_by_kmeans(method):
     X, y = load_digits(return_X_y=True)
     model = method(10, random_state=0).fit(X)
@@ -97,6 +99,7 @@ def test_no_sample_of_one_cloud_is_sure_of_three_clusters(method, n_features):
     assert model.credal_partition_.verdict().sure.mean() < 0.3
 
 
+@pytest.mark.slow
 def test_the_test_for_one_cloud_separates_clouds_from_clusters():
     random = np.random.RandomState(0)
     stretched = random.normal(size=(500, 6)) * [5, 3, 1, 1, 1, 0.1]

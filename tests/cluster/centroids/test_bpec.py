@@ -130,6 +130,7 @@ def test_the_objective_matches_its_formula(seed, alpha, beta):
 @cut_off
 @settings(max_examples=20)
 @given(seeds, betas, st.sampled_from(["adaptive", "euclidean"]), st.sampled_from([0.25, 8.0, 1024.0]))
+@pytest.mark.slow
 def test_location_direction_unit_and_order_change_nothing(seed, beta, metric, unit):
     X, random = make_samples(seed)
     rotation = np.linalg.qr(random.standard_normal((3, 3)))[0]

@@ -167,6 +167,7 @@ def test_a_sample_on_a_barycenter_belongs_to_the_prototype_there():
 
 @settings(max_examples=20)
 @given(seeds, gammas, betas, st.sampled_from([1e-3, 0.5, 7.0, 1e4]))
+@pytest.mark.slow
 def test_location_direction_unit_and_order_change_nothing(seed, gamma, beta, unit):
     X, V, random = make_samples(seed)
     rotation = np.linalg.qr(random.standard_normal((3, 3)))[0]
@@ -181,6 +182,7 @@ def test_location_direction_unit_and_order_change_nothing(seed, gamma, beta, uni
 
 @settings(max_examples=20)
 @given(seeds, gammas)
+@pytest.mark.slow
 def test_a_weight_is_a_number_of_repetitions(seed, gamma):
     X, _, random = make_samples(seed)
     weights = random.integers(0, 4, size=len(X))

@@ -24,7 +24,7 @@ from evlearn import cluster
 from evlearn.belief import FocalSets
 from evlearn.cluster import AdaptiveMetric
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
-from evlearn.cluster.centroids.constrained_rows import (
+from evlearn.cluster.centroids.constrained_descent import (
     ConstrainedRows,
     best_rows,
     independent_groups,
@@ -283,6 +283,7 @@ def test_constraints_help_on_average(metric):
         assert np.mean(scores) > gain
 
 
+@pytest.mark.slow
 def test_all_starts_lead_to_nearly_the_same_objective(iris):
     X, y, _ = iris
     constraints = PairwiseConstraints.sample(y, 100, random_state=1)
@@ -363,6 +364,7 @@ def test_prediction_ignores_constraints_and_nothing_else(iris):
     assert model.predict_set(X[:5]).any(axis=1).all()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bits_and_more_starts_are_no_worse(iris):
     X, _, constraints = iris
     first, second = (CECM(3, random_state=4).fit(X, constraints=constraints) for _ in range(2))

@@ -20,7 +20,7 @@ from sklearn.metrics import adjusted_rand_score
 from benchmarks.common.papers import CECM
 from evlearn import belief as bf
 from evlearn.cluster import AdaptiveMetric
-from evlearn.cluster.centroids.constrained_rows import best_rows, penalty_forms
+from evlearn.cluster.centroids.constrained_descent import best_rows, penalty_forms
 from evlearn.constraints import PairwiseConstraints
 
 # Data, delta, xi, and minimum agreement of the labels with those of R.

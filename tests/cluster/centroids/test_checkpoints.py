@@ -21,8 +21,8 @@ from benchmarks.common.papers import ECM
 from evlearn import cluster, watching
 from evlearn.belief import FocalSets
 from evlearn.cluster import CCM
-from evlearn.utils.archives import header_array, read_archive, write_archive
-from evlearn.utils.checkpoints import _digest, _to_json
+from evlearn.storage.archives import header_array, read_archive, write_archive
+from evlearn.storage.checkpoints import _digest, _to_json
 
 
 @pytest.fixture(scope="module", name="X")
@@ -38,8 +38,8 @@ SCRIPT = """
     import numpy as np
     from evlearn.cluster import ECM
     warnings.simplefilter("ignore")
-    import evlearn.utils.checkpoints
-    evlearn.utils.checkpoints._SECONDS = 0.0  # a checkpoint after every iteration
+    import evlearn.storage.checkpoints
+    evlearn.storage.checkpoints._SECONDS = 0.0  # a checkpoint after every iteration
     data, checkpoint, options = sys.argv[1:]
     ECM(3, beta=2, init="random", tol=0, max_iter=60, checkpoint=checkpoint, **eval(options)).fit(np.load(data))
 """
@@ -95,7 +95,7 @@ def test_a_fit_that_is_killed_continues_to_the_same_bits(options, tmp_path):
 def checkpoint_file(tmp_path, monkeypatch, X):
     """Return the checkpoint of a fit that was interrupted after some iterations."""
     path = tmp_path / "fit.checkpoint"
-    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.storage.checkpoints._SECONDS", 0.0)
     model = ECM(3, random_state=0, checkpoint=path)
     with watching(stop_after(4)), pytest.raises(RuntimeError, match="stopped"):
         model.fit(X)
@@ -112,7 +112,7 @@ def test_a_checkpoint_remains_until_the_masses_are_written(tmp_path, monkeypatch
     def full_disk(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.storage.checkpoints._SECONDS", 0.0)
     model = ECM(3, random_state=0, checkpoint=tmp_path / "fit.checkpoint")
     with monkeypatch.context() as patch:
         patch.setattr(cluster.ECM, "_publish_masses", full_disk)
@@ -130,7 +130,7 @@ def test_without_disk_space_the_previous_checkpoint_remains(method, tmp_path, mo
 
     from evlearn.neural import NNEVCLUS, Solver
 
-    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.storage.checkpoints._SECONDS", 0.0)
     options = {"solver": Solver("rmsprop", patience=9), "init": "random", "max_iter": 9}
     make = partial(cluster.ECM, tol=1e-9, init=X[:3]) if method == "ECM" else partial(NNEVCLUS, **options)
     path, rows = tmp_path / "state", X[:1000]
@@ -206,7 +206,7 @@ def test_a_checkpoint_does_not_depend_on_the_number_of_workers(checkpoint_file, 
 
 
 def test_data_on_disk_are_identified_by_all_rows(tmp_path, monkeypatch, X):
-    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.storage.checkpoints._SECONDS", 0.0)
     path = tmp_path / "fit.checkpoint"
 
     def chunks(change=0.0):
@@ -311,6 +311,7 @@ def test_an_inconsistent_checkpoint_is_refused(checkpoint_file, X, change, reaso
         ECM(3, random_state=0, checkpoint=checkpoint_file).fit(X)
 
 
+@pytest.mark.slow
 def test_a_compressed_checkpoint_is_not_decompressed(checkpoint_file, X):
     with zipfile.ZipFile(checkpoint_file) as file:
         members = {name: file.read(name) for name in file.namelist()}

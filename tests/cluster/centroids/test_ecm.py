@@ -101,6 +101,7 @@ def test_the_objective_has_a_closed_form_at_the_best_masses(seed, alpha, beta):
 
 @settings(max_examples=30)
 @given(seeds, alphas, betas, metrics, st.sampled_from(["full", "pairs", "simple"]))
+@pytest.mark.slow
 def test_no_iteration_increases_the_objective(seed, alpha, beta, metric, kind):
     X, V, _ = make_samples(seed)
     family = {"full": FocalSets.full, "pairs": FocalSets.pairs, "simple": FocalSets.simple}[kind](3)
@@ -273,6 +274,7 @@ def test_a_larger_delta_leaves_less_mass_on_the_empty_set_at_fixed_prototypes(se
 
 @settings(max_examples=20)
 @given(seeds, betas, metrics)
+@pytest.mark.slow
 def test_permuting_samples_permutes_the_result(seed, beta, metric):
     X, _, random = make_samples(seed)
     order = random.permutation(len(X))
@@ -290,6 +292,7 @@ def test_permuting_samples_permutes_the_result(seed, beta, metric):
 
 @settings(max_examples=20)
 @given(seeds, betas, metrics, st.sampled_from([1e-3, 0.5, 7.0, 1e4]))
+@pytest.mark.slow
 def test_location_direction_and_unit_change_nothing(seed, beta, metric, unit):
     X, V, random = make_samples(seed)
     rotation = np.linalg.qr(random.standard_normal((3, 3)))[0]
@@ -350,6 +353,7 @@ def test_adaptive_metrics_find_clusters_of_different_shapes():
 
 @settings(max_examples=20)
 @given(seeds, betas, metrics, st.sampled_from(["kmeans", "random", "peaks"]))
+@pytest.mark.slow
 def test_a_weight_is_a_number_of_repetitions(seed, beta, metric, init):
     X, _, random = make_samples(seed)
     weights = random.integers(0, 4, size=len(X))
@@ -395,6 +399,7 @@ def test_every_start_finds_separate_clusters(init):
     assert adjusted_rand_score(y, model.labels_) > 0.65
 
 
+@pytest.mark.slow
 def test_more_starts_are_never_worse():
     X, _ = make_fourclass(400, random_state=0)
     settings = {"focal_sets": "simple", "random_state": 0}
@@ -436,6 +441,7 @@ def test_neighboring_clusters_are_found_and_paired(metric, include_omega):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "adaptive"])
+@pytest.mark.slow
 def test_batches_lead_to_the_clusters_of_all_samples(metric):
     X, _ = make_fourclass(8000, random_state=0)
     X = np.random.default_rng(0).permutation(X)

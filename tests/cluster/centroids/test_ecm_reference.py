@@ -164,6 +164,7 @@ def test_published_agreement_with_the_classes(reference_file, name, index, seed)
     assert adjusted_rand_score(y, labels) == pytest.approx(index, abs=0.0115)
 
 
+@pytest.mark.slow
 def test_nonspecificity_is_smallest_with_the_right_number_of_clusters(reference_file):
     X, _ = read_table(reference_file, "fourclass")
     values = [

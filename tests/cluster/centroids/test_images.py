@@ -6,7 +6,7 @@ from sklearn.feature_extraction.image import grid_to_graph
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn.cluster import ECM, SECM, FocalFamily, segment_image
-from evlearn.cluster.centroids.images import ImageSegmentation
+from evlearn.cluster.centroids.secm import ImageSegmentation
 
 
 def phantom(shape, noise, seed=0, levels=(0.0, 1.0, 1.8)):
@@ -19,6 +19,7 @@ def phantom(shape, noise, seed=0, levels=(0.0, 1.0, 1.8)):
 
 
 @pytest.mark.parametrize("shape", [(40, 50), (16, 20, 24)])
+@pytest.mark.slow
 def test_labels_and_doubt_have_the_shape_of_the_image(shape):
     image, truth = phantom(shape, 0.3)
     segmentation = segment_image(image, 3, random_state=0)

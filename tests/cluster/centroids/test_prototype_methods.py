@@ -28,7 +28,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from benchmarks.common import papers
 from evlearn.belief import FocalSets
 from evlearn.cluster import BPEC, CCM, ECM
-from evlearn.cluster.centroids.alternation import Alternation
+from evlearn.cluster.centroids.fit import Alternation
 from evlearn.datasets import load_butterfly
 from strategies import checks_of_classifiers
 
@@ -76,6 +76,9 @@ def assert_valid(masses, atol=1e-10):
 @cut_off  # 5 samples in 3 clusters of any shape
 @parametrize_with_checks(
     [ECM(), ECM(metric="adaptive"), CCM(), BPEC()], expected_failed_checks=checks_of_classifiers
+)
+@pytest.mark.slow_cells(
+    "check_estimators_dtypes", "check_fit_score_takes_y", "check_transformer_data_not_an_array"
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -353,6 +356,7 @@ def test_a_real_interrupt_keeps_the_best_state_so_far():
 
 
 @all_methods
+@pytest.mark.slow_cells("BPEC", "ECM adaptive")
 def test_any_kind_of_array_gives_the_same_result(blobs, method, tmp_path):
     X = np.round(blobs[0] * 8)
     plain = make(method).fit(X)
@@ -475,6 +479,7 @@ def test_a_million_samples_in_all_sets_of_twelve_clusters_are_refused_at_once(mo
 
 
 @pytest.mark.parametrize("method", ["ECM", "ECM adaptive", "CCM", "BPEC"])
+@pytest.mark.slow
 def test_single_precision_agrees_on_all_samples_that_are_not_torn(method):
     X, _ = three_blobs(20_000)
     settings = {"n_neighbors": 10} if method == "BPEC" else {}
@@ -585,6 +590,7 @@ def test_degenerate_data_give_valid_masses(X, n_clusters, method):
     st.sampled_from(list(METHODS)),
     st.sampled_from([1.1, 1.5, 2.0, 3.0]),
 )
+@pytest.mark.slow
 def test_with_ties_and_duplicates_identical_samples_have_the_same_valid_masses(X, c, method, beta):
     model = make(method, min(c, len(X)), beta=beta, max_iter=30).fit(X)
     assert_valid(model.masses_)

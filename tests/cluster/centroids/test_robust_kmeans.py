@@ -9,9 +9,14 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn.cluster import CCM, ECM
-from evlearn.cluster.centroids import robust_kmeans
-from evlearn.cluster.centroids.kmeans import squared_distances, trimmed_kmeans
-from evlearn.cluster.centroids.robust_kmeans import Spread, kmeans_solutions, ordinary_rows
+from evlearn.cluster.centroids import kmeans as kmeans_module
+from evlearn.cluster.centroids.kmeans import (
+    Spread,
+    kmeans_solutions,
+    ordinary_rows,
+    squared_distances,
+    trimmed_kmeans,
+)
 from evlearn.datasets import load_butterfly
 
 
@@ -121,7 +126,7 @@ def test_distant_rows_with_neighbors_are_not_isolated():
     random = np.random.default_rng(0)
     rows = np.vstack([random.normal(size=(300, 3)), random.normal((30, 0, 0), size=(10, 3)), [[0, 90, 0]]])
     prototypes = np.zeros((1, 3))
-    isolated = robust_kmeans._find_isolated(rows, prototypes, Spread.of(rows, np.ones(len(rows)), prototypes))
+    isolated = kmeans_module._find_isolated(rows, prototypes, Spread.of(rows, np.ones(len(rows)), prototypes))
     assert np.flatnonzero(isolated).tolist() == [310]
 
 

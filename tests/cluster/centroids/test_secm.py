@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evlearn.belief import FocalSets
 from evlearn.cluster import CCM, ECM, SECM, FocalFamily
-from evlearn.cluster.centroids.neighborhoods import Neighborhoods
+from evlearn.cluster.centroids.secm import Neighborhoods
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:the objective still changed:sklearn.exceptions.ConvergenceWarning"  # a given number of iterations
@@ -84,6 +84,7 @@ def test_masses_and_objective_are_those_of_averaged_distances(seed, share, beta,
 
 @settings(max_examples=25)
 @given(seeds, shares, betas, kinds)
+@pytest.mark.slow
 def test_masses_and_prototypes_are_optimal(seed, share, beta, cost):
     X, V, graph = make_samples(seed)
     options = {"alpha": 1.0, "beta": beta, "delta": 4, "init": V, "tol": 0, "max_iter": 2000}
@@ -102,6 +103,7 @@ def test_masses_and_prototypes_are_optimal(seed, share, beta, cost):
 
 @settings(max_examples=25)
 @given(seeds, st.sampled_from([0.3, 1.0, "auto"]), kinds, st.sampled_from([1.5, "auto"]))
+@pytest.mark.slow
 def test_the_objective_never_increases(seed, share, cost, beta):
     X, V, graph = make_samples(seed)
     model = SECM(3, connectivity=graph, neighbor_share=share, cost=cost, beta=beta, init=V, tol=0).fit(X)
@@ -201,6 +203,7 @@ def test_predictions_with_the_graph_are_those_of_the_fit():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.slow
 def test_workers_and_names_change_nothing(dtype):
     image, _ = two_levels(0.3, side=96)
     X, graph = image.reshape(-1, 1).astype(dtype), grid_to_graph(96, 96)

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from evlearn.blocks.dataset import ArrayDataset
-from evlearn.cluster.centroids.kmeans import _merge, kmeans, squared_distances
-from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
+from evlearn.cluster.centroids.kmeans import _merge, kmeans, kmeans_solutions, squared_distances
 from evlearn.cluster.centroids.starts import draw, typical_distance
 
 
@@ -56,6 +55,7 @@ def missed(centers, prototypes):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
 def test_nearly_all_of_many_clusters_have_a_prototype(seed):
     centers, X = many_clusters(120, 60, seed)
     (prototypes,) = kmeans_solutions(120, X, np.ones(len(X)), np.random.RandomState(seed), n_init=10)
@@ -64,6 +64,7 @@ def test_nearly_all_of_many_clusters_have_a_prototype(seed):
     assert missed(centers, kmeans(X, np.ones(len(X)), 120, np.random.RandomState(seed))[0]) > 1
 
 
+@pytest.mark.slow
 def test_small_clusters_among_many_are_not_outliers():
     shares = np.tile([1.0, 12.0], 100)
     centers, X = many_clusters(200, 50, shares=shares / shares.sum())

@@ -13,8 +13,8 @@ from sklearn.metrics import adjusted_rand_score
 
 import evlearn
 from evlearn.cluster import CCM, ECM
-from evlearn.cluster.centroids import online, warmup_buffer
-from evlearn.cluster.centroids.warmup_buffer import WarmupBuffer
+from evlearn.cluster.centroids import online
+from evlearn.cluster.centroids.online import WarmupBuffer
 
 METHODS = {"ECM": (ECM, {}), "adaptive": (ECM, {"metric": "adaptive"}), "CCM": (CCM, {})}
 methods = pytest.mark.parametrize("method", METHODS)
@@ -43,6 +43,7 @@ def learn(model, X, size=500):
 
 @methods
 @pytest.mark.parametrize("n_first", [50, 3000])
+@pytest.mark.slow
 def test_a_first_batch_of_one_cluster_is_corrected(method, n_first):
     X, y = make_samples(9000)
     first_batch = CENTERS[0] + np.random.default_rng(1).standard_normal((n_first, 3))
@@ -54,6 +55,7 @@ def test_a_first_batch_of_one_cluster_is_corrected(method, n_first):
     assert model.delta_ == pytest.approx(make(method).fit(X).delta_, rel=0.3)
 
 
+@pytest.mark.slow
 def test_clusters_of_sorted_samples_are_found():
     X, y = make_samples(8000)
     model = learn(make("ECM"), X[np.argsort(y, kind="stable")])
@@ -78,6 +80,7 @@ def test_a_representative_first_batch_is_not_corrected(method, monkeypatch):
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=12), st.sampled_from(list(METHODS)), st.integers(0, 3))
 @settings(max_examples=10)
+@pytest.mark.slow
 def test_batches_of_any_size_are_learned(sizes, method, seed):
     X, _ = make_samples(sum(sizes), seed)
     model, start = make(method), 0
@@ -93,6 +96,7 @@ def test_batches_of_any_size_are_learned(sizes, method, seed):
     np.testing.assert_allclose(model.predict_mass(X).masses.sum(axis=1), 1)
 
 
+@pytest.mark.slow
 def test_samples_one_by_one_lead_to_the_clusters():
     X, y = make_samples(400)
     assert adjusted_rand_score(y, learn(make("ECM"), X, size=1).predict(X)) > 0.95
@@ -119,8 +123,8 @@ def test_initial_prototypes_keep_their_order():
 
 
 def test_the_sample_is_uniform_and_dropped_after_the_warm_up(monkeypatch):
-    monkeypatch.setattr(warmup_buffer, "_SIZE", 100)
-    monkeypatch.setattr(warmup_buffer, "_SIZE_EACH", 1)
+    monkeypatch.setattr(online, "_SIZE", 100)
+    monkeypatch.setattr(online, "_SIZE_EACH", 1)
     X = np.column_stack([np.arange(9999.0), np.random.default_rng(0).standard_normal((9999, 2))])
     model = learn(make("ECM", delta=1.0, init=X[:4]), X, size=333)
     times = model._warmup_buffer.rows[:, 0]
@@ -144,6 +148,7 @@ def test_samples_keep_their_weights():
 
 @methods
 @pytest.mark.parametrize("half_life", [None, 700.0])
+@pytest.mark.slow
 def test_a_stream_continues_from_a_file_to_the_bit(method, half_life, tmp_path):
     X, _ = make_samples(4000)
     model = make(method, half_life=half_life).partial_fit(CENTERS[0] + 0.1 * X[:50])
@@ -186,6 +191,7 @@ def test_with_an_infinite_half_life_all_samples_have_equal_weight(method, monkey
 
 @given(st.floats(1, 1e6), st.lists(st.integers(1, 50), min_size=1, max_size=4))
 @settings(max_examples=15)
+@pytest.mark.slow
 def test_forgetting_does_not_depend_on_the_size_of_batches(half_life, sizes):
     X, _ = make_samples(4 + sum(sizes))
     parts = make("ECM", half_life=half_life, init=CENTERS, delta=5.0).partial_fit(X[:4])
@@ -201,6 +207,7 @@ def test_forgetting_does_not_depend_on_the_size_of_batches(half_life, sizes):
 
 @pytest.mark.parametrize("fitted", [False, True])
 @pytest.mark.parametrize("n_before", [5000, 40_000])
+@pytest.mark.slow_cells("40000-False")
 def test_after_a_half_life_prototypes_are_halfway_to_moved_clusters(n_before, fitted):
     before, after = make_samples(n_before)[0], make_samples(1000, 1, shift=0.5)[0]
     model = make("ECM", half_life=1000)
@@ -210,6 +217,7 @@ def test_after_a_half_life_prototypes_are_halfway_to_moved_clusters(n_before, fi
     assert 0.2 < shifts.mean() < 0.3
 
 
+@pytest.mark.slow
 def test_a_half_life_does_not_depend_on_units_of_weights():
     X, _ = make_samples(2000)
     weights = np.random.default_rng(0).uniform(1, 2, 2000)
@@ -264,6 +272,7 @@ def check_drift(kind, speed, half_life, seed, n_samples=8000):
 
 @pytest.mark.parametrize("kind", [ECM, CCM])
 @pytest.mark.parametrize(("speed", "half_life"), [(0.001, 200), (0.0033, 100), (0.0033, 200)])
+@pytest.mark.slow
 def test_clusters_that_drift_are_not_lost(kind, speed, half_life):
     assert check_drift(kind, speed, half_life, 0, 7000) > 0.97
 
@@ -282,6 +291,7 @@ def test_drifting_clusters_are_followed_as_by_weighted_kmeans(kind, speed, half_
 
 
 @pytest.mark.parametrize("kind", [ECM, CCM])
+@pytest.mark.slow
 def test_clusters_that_jump_are_found_again(kind):
     X, y = make_samples(6000)
     X[3000:] += [30, 0, 0]
@@ -291,15 +301,14 @@ def test_clusters_that_jump_are_found_again(kind):
 
 
 def test_a_stream_that_forgets_is_always_checked(monkeypatch):
-    monkeypatch.setattr(
-        warmup_buffer, "_WARMUP_FACTOR", 1
-    )  # without forgetting, the warm-up would end after 1000 rows
+    monkeypatch.setattr(online, "_WARMUP_FACTOR", 1)  # without forgetting, the warm-up would end after 1000 rows
     X, y = make_samples(4000)
     late = np.concatenate([X[:3000][y[:3000] != 3], X[3000:]])
     model = learn(make("ECM", half_life=200), late, 100)
     assert adjusted_rand_score(y[3000:], model.predict(X[3000:])) > 0.97
 
 
+@pytest.mark.slow
 def test_clusters_keep_their_numbers_after_a_refit(monkeypatch):
     X, _ = make_samples(4000)
     model = learn(make("ECM", half_life=300), X[:2000], 100)
@@ -310,6 +319,7 @@ def test_clusters_keep_their_numbers_after_a_refit(monkeypatch):
     assert np.abs(after - before).max() < 1
 
 
+@pytest.mark.slow
 def test_the_sample_of_a_stream_that_forgets_contains_the_newest_rows():
     X = np.column_stack([np.arange(20_000.0), np.random.default_rng(0).standard_normal((20_000, 2))])
     for half_life, size in ((100, 80), (1000, 721), (4000, 1000)):
@@ -321,6 +331,7 @@ def test_the_sample_of_a_stream_that_forgets_contains_the_newest_rows():
 
 
 @pytest.mark.parametrize("lives", [(None, 100), (100, None), (4000, 100), (100, 4000)])
+@pytest.mark.slow
 def test_a_half_life_can_change_during_a_stream(lives):
     X, y = make_samples(8000)
     model = learn(make("ECM", half_life=lives[0]), X[:4000], 200).set_params(half_life=lives[1])
@@ -345,6 +356,7 @@ def with_outliers(n_samples, seed):
 
 @pytest.mark.parametrize("kind", [ECM, CCM])
 @pytest.mark.parametrize(("size", "half_life"), [(10, 100), (100, None), (1000, 500)])
+@pytest.mark.slow_cells("10-100-CCM", "10-100-ECM")
 def test_outliers_do_not_mislead_the_check(kind, size, half_life, monkeypatch):
     X, y, outliers = with_outliers(3000, 1)
 
@@ -371,6 +383,7 @@ def test_isolated_rows_are_mostly_outliers():
     assert len(WarmupBuffer(X[:40], np.ones(40)).without_isolated_rows(40).rows) == 40
 
 
+@pytest.mark.slow
 def test_a_refit_that_is_worse_is_rejected(monkeypatch):
     X, _ = make_samples(4000)
     model = learn(make("ECM", half_life=300), X[:2000], 100)

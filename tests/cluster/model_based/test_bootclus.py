@@ -27,7 +27,7 @@ from evlearn.mixture import bootstrap as bootstrap_module
 from evlearn.mixture.bootstrap import bootstrap
 from evlearn.partition import CredalPartition
 from evlearn.utils.parallel import run_jobs
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 
 @parametrize_with_checks([BootClus(n_clusters=2, n_bootstrap=20, covariance_models=["EII", "VVV"])])
@@ -196,6 +196,7 @@ def test_clusters_are_the_components_of_the_mixture(fitted, blobs):
 
 
 @pytest.mark.parametrize(("mixture", "model"), [(1, "EII"), (2, "EEE")])
+@pytest.mark.slow
 def test_the_coverage_of_intervals_is_about_the_confidence_level(mixture, model):
     shares = []
     for seed in range(6):
@@ -543,6 +544,7 @@ def test_too_few_sweeps_are_reported(blobs):
         BootClus(3, max_iter=1, n_bootstrap=20, random_state=0).fit(blobs[0])
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_pairs_times_resamples():
     X, _ = make_blobs(3000, 2, centers=3, random_state=0)
     model = BootClus(3, covariance_models="EII", n_bootstrap=50, n_partners=40, random_state=0)

@@ -9,7 +9,7 @@ from evlearn.cluster import BootClus
 from evlearn.cluster.model_based.bootclus import masses_from_intervals, masses_of_probabilities
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.partition import CredalPartition
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 
 class Case:
@@ -61,6 +61,7 @@ def test_masses_of_two_clusters_fit_better_than_those_of_r(reference):
     ("name", "model", "n_clusters"),
     [("bootclus_iris_G3_B200", "VEV", 3), ("bootclus_faithful100_G2_B200", "VVV", 2)],
 )
+@pytest.mark.slow
 def test_intervals_are_near_those_of_r(reference, reference_file, name, model, n_clusters):
     arrays = reference(name).arrays
     table = pd.read_csv(reference_file("data/iris.csv" if n_clusters == 3 else "data/faithful.csv"))
@@ -90,6 +91,7 @@ def confusion(model, y, names):
     return table
 
 
+@pytest.mark.slow
 def test_irises_as_in_tables_5_and_6(reference_file):
     table = pd.read_csv(reference_file("data/iris.csv"))
     X, y = table.iloc[:, :4].to_numpy(), table["y"].to_numpy() - 1
@@ -115,6 +117,7 @@ def test_irises_as_in_tables_5_and_6(reference_file):
 
 
 @pytest.mark.parametrize(("tol", "max_difference"), [(1.6e-4, 3), (1e-6, 6)])
+@pytest.mark.slow
 def test_diabetes_as_in_table_10(reference_file, tol, max_difference):
     # The EM algorithm of R stops at about the first tolerance, and replicates vary less. At convergence, about 5
     # more chemical diabetics are torn between "chemical" and "normal".

@@ -123,6 +123,7 @@ def separated(n=400, d=8, n_clusters=5, seed=0):
 
 
 @pytest.mark.parametrize("distance", [1, 1e3, 1e8])
+@pytest.mark.slow
 def test_outliers_do_not_capture_components(distance):
     X, y = separated()
     random = np.random.default_rng(1)

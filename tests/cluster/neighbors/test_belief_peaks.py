@@ -13,8 +13,8 @@ from sklearn.datasets import make_blobs
 from benchmarks.common.measuring import peak_bytes
 from evlearn.cluster import BeliefPeaks, belief_peaks
 from evlearn.cluster.neighbors.belief_peaks import _graph
-from evlearn.cluster.neighbors.search import Neighbors
 from evlearn.datasets import load_butterfly, make_fourclass
+from evlearn.neighbors import Neighbors
 
 
 def read_table(reference_file, name):
@@ -204,6 +204,7 @@ def test_equal_samples_have_one_peak():
     assert graph.peaks(n_peaks=2).tolist() == [0, 1]
 
 
+@pytest.mark.slow
 def test_many_equal_samples_do_not_slow_the_search():
     X = np.vstack([np.zeros((30_000, 2)), np.random.default_rng(0).normal(size=(1000, 2))])
     graph = belief_peaks(X)

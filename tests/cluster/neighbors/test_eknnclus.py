@@ -29,8 +29,8 @@ from evlearn.cluster import EKNNClus
 from evlearn.cluster.neighbors.label_search import Support, combine_evidence, search_labels
 from evlearn.datasets import make_fourclass
 from evlearn.exceptions import CollapseWarning
-from evlearn.model_files import load_model, save_model
-from evlearn.utils.switches import with_switches
+from evlearn.export.models import load_model, save_model
+from evlearn.utils.parameters import with_switches
 
 ignore_single_cluster = pytest.mark.filterwarnings("ignore:all samples are in one cluster:UserWarning")
 seeds = st.integers(0, 10_000)
@@ -574,6 +574,7 @@ with watching(report):
         assert process.wait(timeout=60) == 0
 
 
+@pytest.mark.slow
 def test_clear_clusters_are_split_into_few_clusters_by_default():
     random = np.random.RandomState(0)
     y = np.repeat(np.arange(3), 700)

@@ -7,7 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from evlearn.cluster import EKNNClus
 from evlearn.cluster.neighbors.label_search import Support, combine_evidence, search_labels
-from evlearn.cluster.neighbors.search import find_neighbors
+from evlearn.neighbors import find_neighbors
 
 CASES = {
     "EkNNclus_fourclass_K60": {"q": 0.9, "power": 2},
@@ -85,6 +85,7 @@ def test_four_clusters_of_fourclass_by_most_seeds(fourclass):
     assert np.median([adjusted_rand_score(y, model.labels_) for model in fits]) == pytest.approx(0.72, abs=0.01)
 
 
+@pytest.mark.slow
 def test_fifteen_clusters_of_s2_by_most_seeds_with_an_objective_like_that_of_r(reference, s2):
     case = reference("EkNNclus_s2_K200")
     fits = [EKNNClus(200, q=0.9, random_state=seed).fit(s2) for seed in range(4)]

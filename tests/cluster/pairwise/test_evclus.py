@@ -21,10 +21,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from evlearn.belief import FocalSets
 from evlearn.cluster import EVCLUS, FocalFamily, Quantile
 from evlearn.constraints import PairwiseConstraints
-from evlearn.constraints.penalty import Penalty
+from evlearn.constraints.pairwise import Penalty
 from evlearn.datasets import load_butterfly, make_bananas, make_fourclass
 from evlearn.exceptions import CollapseWarning
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 from strategies import checks_of_classifiers
 
 SOLVERS = ["exact", "stochastic", "landmark"]
@@ -65,6 +65,7 @@ def test_pairs_of_the_stress_are_not_those_of_the_fit_even_with_its_seed(blobs):
     assert model.stress(X, n_pairs=6000, random_state=0) > 1.02 * model.stress_
 
 
+@pytest.mark.slow
 def test_other_solvers_reach_nearly_the_stress_of_the_exact_solver(blobs):
     X, _ = blobs
     exact = EVCLUS(4, random_state=0).fit(X).stress(X, random_state=1)
@@ -125,6 +126,7 @@ def test_features_and_their_distances_give_the_same_bits(blobs):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_the_number_of_threads(blobs, solver):
     X, _ = blobs
     fits = [EVCLUS(4, solver=solver, n_init=2, n_jobs=n_jobs, random_state=3).fit(X) for n_jobs in (1, 2)]
@@ -134,6 +136,7 @@ def test_the_result_does_not_depend_on_the_number_of_threads(blobs, solver):
 
 @settings(max_examples=10)
 @given(st.integers(0, 1000))
+@pytest.mark.slow
 def test_translation_rotation_and_scale_change_nothing(seed):
     random = np.random.default_rng(seed)
     X = random.standard_normal((30, 2)) + 4 * random.integers(2, size=(30, 1))
@@ -257,6 +260,7 @@ def test_an_explicit_scale_is_that_of_the_papers(blobs):
 
 
 @pytest.mark.parametrize("n_clusters", [5, 9, 16, 25])
+@pytest.mark.slow
 def test_any_number_of_clusters_is_found_by_default(n_clusters):
     random = np.random.RandomState(n_clusters)
     side = int(np.ceil(np.sqrt(n_clusters)))
@@ -450,6 +454,7 @@ def test_too_few_sweeps_are_reported(blobs):
 
 
 @pytest.mark.filterwarnings("ignore::evlearn.exceptions.CollapseWarning")  # too few partners for 6 clusters
+@pytest.mark.slow
 def test_a_stochastic_fit_reports_convergence_only_if_it_has_converged():
     # For noise with few partners, averages of 5 sweeps change by more than the tolerance.
     X = np.random.default_rng(0).standard_normal((60, 8))

@@ -8,10 +8,10 @@ from sklearn.preprocessing import StandardScaler
 
 from evlearn import belief as bf
 from evlearn.cluster import EVCLUS, Quantile
-from evlearn.cluster.pairwise.partners import draw_partners
+from evlearn.cluster.pairwise.pair_graph import draw_partners
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import load_butterfly
-from evlearn.utils.switches import with_switches
+from evlearn.utils.parameters import with_switches
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -67,6 +67,7 @@ def like_r(case, data, **settings):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow_cells("kevclus_s2_c15_simple_k100_DJ")
 def test_same_start_and_partners_give_the_masses_and_the_stress_of_r(reference, data, name):
     case = reference(name)
     source, settings = CASES[name]
@@ -77,6 +78,7 @@ def test_same_start_and_partners_give_the_masses_and_the_stress_of_r(reference, 
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow_cells("kevclus_s2_c15_simple_k100_DJ")
 def test_the_stopping_rule_of_the_papers_ends_where_r_does(reference, data, name):
     case = reference(name)
     source, settings = CASES[name]
@@ -128,6 +130,7 @@ def test_butterfly_table_of_the_nnevclus_paper(reference_file):
         np.testing.assert_allclose(partition.masses, published, rtol=0, atol=0.01)
 
 
+@pytest.mark.slow
 def test_protein_has_the_published_agreement_and_stress(data):
     D, y = data("protein")
     settings = {"metric": "precomputed", "d0": D.max()}

@@ -8,7 +8,7 @@ from evlearn.cluster.focal_families import random_masses
 from evlearn.cluster.pairwise.irqp import stratified_indices, sweep_masses
 from evlearn.cluster.pairwise.pair_graph import AllPairs
 from evlearn.constraints import PairwiseConstraints
-from evlearn.constraints.penalty import Penalty
+from evlearn.constraints.pairwise import Penalty
 
 SETS = FocalSets.full(2)
 FIRST, SECOND, EITHER = np.eye(4)[1:]

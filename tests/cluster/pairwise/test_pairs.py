@@ -7,8 +7,7 @@ from scipy.sparse import csr_array
 from evlearn.belief import FocalSets
 from evlearn.cluster import EVCLUS, RECM, ECMdd, EKNNClus, belief_peaks
 from evlearn.cluster.focal_families import random_masses
-from evlearn.cluster.pairwise.pair_graph import AllPairs, Transform, symmetrize
-from evlearn.cluster.pairwise.partners import draw_partners
+from evlearn.cluster.pairwise.pair_graph import AllPairs, Transform, draw_partners, symmetrize
 
 random = np.random.RandomState(0)
 X = np.vstack([random.normal(size=(10, 2)), random.normal(size=(10, 2)) + 6])

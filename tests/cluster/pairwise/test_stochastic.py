@@ -1,11 +1,12 @@
 """Stochastic solver: changes of early and late sweeps, and draws of partners."""
 
 import numpy as np
+import pytest
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.focal_families import random_masses
 from evlearn.cluster.pairwise.pair_graph import Transform
-from evlearn.cluster.pairwise.stochastic import descend_stochastic
+from evlearn.cluster.pairwise.solvers import descend_stochastic
 from evlearn.datasets import make_fourclass
 
 
@@ -25,6 +26,7 @@ def masses_after(n_sweeps, X, start, focal_sets):
     return trace.state.masses
 
 
+@pytest.mark.slow
 def test_the_noise_of_draws_decreases_with_the_number_of_sweeps():
     X, _ = make_fourclass(200, random_state=0)
     focal_sets = FocalSets.simple(4)

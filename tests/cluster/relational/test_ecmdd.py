@@ -137,6 +137,7 @@ def test_samples_equally_far_from_two_median_medoids_are_torn(blobs):
 @cut_off
 @settings(max_examples=20)
 @given(seeds, st.sampled_from([1.5, 2.0]))
+@pytest.mark.slow
 def test_weighted_medoids_match_their_formulas(seed, psi):
     X = make_samples(seed)
     tau = pairwise_distances(X)
@@ -178,6 +179,7 @@ def test_single_clusters_are_fuzzy_c_medoids_whose_objective_never_increases(see
 @cut_off
 @settings(max_examples=20)
 @given(seeds, kinds)
+@pytest.mark.slow
 def test_prediction_of_training_samples_is_the_fit(seed, medoids):
     X = np.repeat(make_samples(seed, 15), 2, axis=0)
     model = ECMdd(3, medoids=medoids, metric="manhattan").fit(X)

@@ -16,8 +16,7 @@ from evlearn.belief import FocalSets
 from evlearn.cluster import FocalFamily
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
 from evlearn.cluster.isolation import crisp_clusters
-from evlearn.cluster.relational.squared_dissimilarities import Squares, euclidean_shift
-from evlearn.cluster.relational.weighted_means import RelationalModel
+from evlearn.cluster.relational.weighted_means import RelationalModel, Squares, euclidean_shift
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.datasets import load_butterfly, make_fourclass
 
@@ -29,6 +28,7 @@ seeds = st.integers(0, 10_000)
 @parametrize_with_checks(
     [cluster.RECM(n_clusters=2), RECM(n_clusters=2), cluster.RECM(n_clusters=2, nonmetric="shift")]
 )
+@pytest.mark.slow_cells("check_dtype_object")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -87,6 +87,7 @@ def test_the_distance_to_the_empty_set_is_a_quantile_of_the_dissimilarities(blob
 @cut_off
 @settings(max_examples=20)
 @given(seeds, st.sampled_from([1.2, 1.5, 2.0]), st.sampled_from([0.0, 1.0, 2.0]))
+@pytest.mark.slow
 def test_with_euclidean_dissimilarities_it_is_evidential_c_means(seed, beta, alpha):
     X, masses = make_samples(seed)
     costs = SetCosts.ecm(FocalSets.full(3), alpha=alpha, beta=beta, delta=5)
@@ -103,6 +104,7 @@ def test_with_euclidean_dissimilarities_it_is_evidential_c_means(seed, beta, alp
 
 @settings(max_examples=20)
 @given(seeds, st.sampled_from([1.1, 1.5, 2.0, 3.0]))
+@pytest.mark.slow
 def test_the_objective_never_increases_with_euclidean_dissimilarities(seed, beta):
     X, masses = make_samples(seed)
     history = RECM(3, beta=beta, init=masses, max_iter=5000).fit(X).objective_history_
@@ -112,6 +114,7 @@ def test_the_objective_never_increases_with_euclidean_dissimilarities(seed, beta
 @cut_off
 @settings(max_examples=20)
 @given(seeds)
+@pytest.mark.slow
 def test_permuting_samples_permutes_the_result(seed):
     X, masses = make_samples(seed)
     order = np.random.default_rng(seed).permutation(len(X))
@@ -123,6 +126,7 @@ def test_permuting_samples_permutes_the_result(seed):
 @cut_off
 @settings(max_examples=20)
 @given(seeds)
+@pytest.mark.slow
 def test_location_unit_and_constant_features_change_nothing(seed):
     X, masses = make_samples(seed)
     rotation = np.linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))[0]
@@ -139,6 +143,7 @@ def test_location_unit_and_constant_features_change_nothing(seed):
 @clipping
 @settings(max_examples=20)
 @given(seeds, st.sampled_from(["clip", "shift"]))
+@pytest.mark.slow
 def test_identical_samples_have_identical_masses(seed, nonmetric):
     X, _ = make_samples(seed, 15)
     X = np.abs(np.repeat(X, 3, axis=0))
@@ -231,7 +236,7 @@ def test_prediction_of_training_samples_is_the_fit(blobs, nonmetric, squared):
 def test_many_samples_are_predicted_in_blocks(blobs, monkeypatch):
     X = blobs[0]
     model = RECM(4, random_state=0).fit(X)
-    monkeypatch.setattr("evlearn.cluster.relational.recm._BLOCK_SIZE", 7 * len(X))
+    monkeypatch.setattr("evlearn.cluster.dissimilarities._BLOCK_SIZE", 7 * len(X))
     np.testing.assert_allclose(model.predict_mass(X).masses, model.masses_, rtol=0, atol=1e-12)
 
 
@@ -310,6 +315,7 @@ def test_squares_and_roots_give_the_same_masses(blobs):
 
 
 @pytest.mark.parametrize("init", ["random", "kmeans"])
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_the_number_of_threads(blobs, init):
     X, _ = blobs
     fits = [RECM(4, init=init, n_init=3, n_jobs=n_jobs, random_state=3).fit(X) for n_jobs in (None, 2)]

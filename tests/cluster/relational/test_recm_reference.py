@@ -69,6 +69,7 @@ def test_the_same_start_gives_the_masses_and_the_objective_of_r(reference, squar
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_masses_change_in_every_iteration_as_much_as_in_r(reference, squares, name):
     case = reference(name)
     D = squares(name.split("_")[1])

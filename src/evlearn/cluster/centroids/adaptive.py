@@ -8,14 +8,15 @@ once.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel, PrototypeModel, Statistics
 from evlearn.cluster.set_costs import SetCosts, masses_of_costs, powers_of, solve_positive, total_cost
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.specification import Specification
+from evlearn.utils.parameters import Specification
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_choice, check_real, check_shape
 
@@ -23,6 +24,7 @@ _BLOCK_ROWS = 4096  # rows per block, so that the products stay in the cache
 _FLATTEST = 1e-12  # smallest eigenvalue of a scatter matrix with mean eigenvalue 1
 
 
+@fields.stored
 @dataclass
 class AdaptiveMetric(Specification):
     """Metrics of determinant 1, one for each cluster: a value of the parameter `metric`.
@@ -57,6 +59,7 @@ def check_metric(metric: Any) -> None:
         check_choice("metric", metric, ("euclidean", "adaptive"))
 
 
+@fields.stored
 @dataclass(frozen=True)
 class AdaptiveModel(PrototypeModel):
     """Model with a metric for each cluster; the costs are those of ECM.
@@ -77,8 +80,8 @@ class AdaptiveModel(PrototypeModel):
         Whether the prototypes are fixed and only the metrics change.
     """
 
-    metrics: FloatArray
-    reg_covar: float
+    metrics: Annotated[FloatArray, fields.quadratic_forms]
+    reg_covar: fields.NonnegativeNumber
     fixed: bool = False
 
     def __post_init__(self) -> None:
@@ -178,6 +181,10 @@ class AdaptiveModel(PrototypeModel):
         return np.stack([_metric(scatter, self.reg_covar) for scatter in scatters])
 
 
+#: Model of any method with prototypes.
+Model: TypeAlias = EuclideanModel | AdaptiveModel
+
+
 def make_model(
     metric: str | AdaptiveMetric,
     costs: SetCosts,
@@ -186,7 +193,7 @@ def make_model(
     *,
     metrics: FloatArray | None = None,
     fixed: bool = False,
-) -> EuclideanModel | AdaptiveModel:
+) -> Model:
     """Return the model that the parameter `metric` of an estimator specifies."""
     if metric == "euclidean":
         return EuclideanModel(costs, coordinates, prototypes, fixed)

@@ -1,29 +1,27 @@
 """Belief-peak evidential clustering (BPEC)."""
 
 import os
-from typing import Any, Literal, Self
+from collections.abc import Sized
+from dataclasses import dataclass
+from typing import Literal, Self
 
 import numpy as np
 
-from evlearn.belief import FocalSets
 from evlearn.blocks import RowDataset
-from evlearn.cluster.centroids.adaptive import AdaptiveMetric, check_metric, make_model
-from evlearn.cluster.centroids.alternation import Model
+from evlearn.cluster.centroids.adaptive import AdaptiveMetric, Model, check_metric
 from evlearn.cluster.centroids.clusterer import PrototypeClusterer
-from evlearn.cluster.centroids.fit import PrototypeFit
-from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.centroids.scales import ResolvedParameters
-from evlearn.cluster.centroids.starts import draw_rows, make_prototypes
+from evlearn.cluster.centroids.starts import Starts, draw_rows, make_prototypes
 from evlearn.cluster.focal_families import SelectedSetsLike
 from evlearn.cluster.neighbors.belief_peaks import belief_peaks
 from evlearn.cluster.outlier_rule import OUTLIER_RATE
-from evlearn.cluster.set_costs import SetCosts
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit, warn_of_collapse
-from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike, FloatArray, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real
 
 
+@fields.stored
 class BPEC(PrototypeClusterer):
     """Belief-peak evidential clustering: prototypes are samples that their neighbors support as centers.
 
@@ -140,6 +138,8 @@ class BPEC(PrototypeClusterer):
     4
     """
 
+    _has_fixed_prototypes = True
+
     def __init__(
         self,
         n_clusters: int | Literal["auto"] = "auto",
@@ -200,12 +200,7 @@ class BPEC(PrototypeClusterer):
             Fitted estimator.
         """
         self._check_parameters()
-        self._check_masses()
-        with one_blas_thread(), self._open_rows(X, reset=True) as rows:
-            fit = PrototypeFit.begin(self, rows, None)
-            self._publish_fit(fit, fit.run(), rows)
-        self._name_samples(X)
-        return self
+        return self._fit(X, None)
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1, or_auto=True)
@@ -220,32 +215,18 @@ class BPEC(PrototypeClusterer):
             check_choice("init", self.init, ("peaks",))
         super()._check_parameters()
 
-    def _starts(
-        self, rows: RowDataset, sample: FloatArray, counts: FloatArray, random: np.random.RandomState
-    ) -> list[FloatArray]:
-        if not isinstance(self.init, str):
-            n_given = len(self.init) if hasattr(self.init, "__len__") else 1
-            n_clusters = n_given if isinstance(self.n_clusters, str) else self.n_clusters
-            return [make_prototypes(self.init, n_clusters, sample, counts, random)]
-        points = draw_rows(rows, random)
-        if not isinstance(self.n_clusters, str) and len(points) < self.n_clusters:
-            raise ValueError(f"n_clusters={self.n_clusters} is more than n_samples={len(points)}.")
-        graph = belief_peaks(points, n_neighbors=self.n_neighbors, q=self.q, n_jobs=self.n_jobs)
-        return [points[graph.peaks(n_peaks=self.n_clusters, min_bel=self.min_bel, min_delta=self.min_delta)]]
-
-    def _costs(self, focal_sets: FocalSets, parameters: ResolvedParameters) -> SetCosts:
-        return SetCosts.ecm(focal_sets, alpha=parameters.alpha, beta=parameters.beta, delta=parameters.delta)
-
-    def _make_model(
-        self,
-        focal_sets: FocalSets,
-        coordinates: Coordinates,
-        parameters: ResolvedParameters,
-        prototypes: FloatArray,
-        metrics: Any = None,
-    ) -> Model:
-        costs = self._costs(focal_sets, parameters)
-        return make_model(self.metric, costs, coordinates, prototypes, metrics=metrics, fixed=True)
+    @property
+    def _starts(self) -> Starts:
+        n_clusters = None if isinstance(self.n_clusters, str) else self.n_clusters
+        return _PeakStarts(
+            self.init,
+            n_clusters,
+            n_neighbors=self.n_neighbors,
+            q=self.q,
+            min_bel=self.min_bel,
+            min_delta=self.min_delta,
+            n_jobs=self.n_jobs,
+        )
 
     def _warn_of_collapse(self, parameters: ResolvedParameters) -> None:
         if isinstance(self.n_clusters, str) and self.n_clusters_ == 1:
@@ -261,4 +242,26 @@ class BPEC(PrototypeClusterer):
         self.n_clusters_ = len(self.cluster_centers_)
 
 
-__all__ = ["BPEC"]
+@dataclass(frozen=True, kw_only=True)
+class _PeakStarts(Starts):
+    """Prototypes at belief peaks, or as given."""
+
+    n_neighbors: int | Literal["auto"]
+    q: float | None
+    min_bel: float | None
+    min_delta: float | None
+    n_jobs: int | None
+
+    def draw(
+        self, rows: RowDataset, sample: FloatArray, counts: FloatArray, random: np.random.RandomState
+    ) -> list[FloatArray]:
+        """Return the initial prototypes of the only start."""
+        if not isinstance(self.init, str):
+            n_given = len(self.init) if isinstance(self.init, Sized) else 1
+            return [make_prototypes(self.init, self.n_clusters or n_given, sample, counts, random)]
+        points = draw_rows(rows, random)
+        if self.n_clusters is not None and len(points) < self.n_clusters:
+            raise ValueError(f"n_clusters={self.n_clusters} is more than n_samples={len(points)}.")
+        graph = belief_peaks(points, n_neighbors=self.n_neighbors, q=self.q, n_jobs=self.n_jobs)
+        n_peaks: int | Literal["auto"] = "auto" if self.n_clusters is None else self.n_clusters
+        return [points[graph.peaks(n_peaks=n_peaks, min_bel=self.min_bel, min_delta=self.min_delta)]]

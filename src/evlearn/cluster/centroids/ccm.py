@@ -1,22 +1,25 @@
 """Credal c-means (CCM)."""
 
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import Literal, Self
 
 from numpy.typing import ArrayLike
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.centroids.online import OnlineClusterer
-from evlearn.cluster.centroids.scales import ResolvedParameters
+from evlearn.cluster.centroids.scales import ResolvedParameters, ccm_costs
 from evlearn.cluster.focal_families import SelectedSetsLike
 from evlearn.cluster.outlier_rule import OUTLIER_RATE
 from evlearn.cluster.set_costs import SetCosts
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit
-from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_integer, check_real
 
 
+@fields.stored
 class CCM(OnlineClusterer):
     """Credal c-means: k-means with doubt, the recommended method for samples with features.
 
@@ -202,25 +205,17 @@ class CCM(OnlineClusterer):
             Fitted estimator.
         """
         self._check_parameters()
-        self._check_masses()
-        with one_blas_thread(), self._open_rows(X, reset=True) as rows:
-            fit = self._begin(rows, sample_weight)
-            self._publish_fit(fit, fit.run(), rows)
-        self._name_samples(X)
-        return self
+        return self._fit(X, sample_weight)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_integer("n_clusters", self.n_clusters, 1)
-        check_integer("n_init", self.n_init, 1)
         check_real("gamma", self.gamma, 0, 1e100)
 
     @property
     def _metric(self) -> str:
         return "euclidean"
 
-    def _costs(self, focal_sets: FocalSets, parameters: ResolvedParameters) -> SetCosts:
-        return SetCosts.ccm(focal_sets, gamma=float(self.gamma), beta=parameters.beta, delta=parameters.delta)
-
-
-__all__ = ["CCM"]
+    @property
+    def _costs(self) -> Callable[[FocalSets, ResolvedParameters], SetCosts]:
+        return partial(ccm_costs, gamma=float(self.gamma))

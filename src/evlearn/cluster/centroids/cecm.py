@@ -1,5 +1,6 @@
 """Constrained evidential c-means (CECM)."""
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -14,16 +15,21 @@ from evlearn.belief import FocalSets
 from evlearn.blocks.dataset import ArrayDataset
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.centroids.adaptive import AdaptiveMetric, AdaptiveModel, check_metric, make_model
-from evlearn.cluster.centroids.alternation import Alternation, Model
-from evlearn.cluster.centroids.constrained_descent import Problem, State, descend_constrained
-from evlearn.cluster.centroids.constrained_rows import PENALTIES
-from evlearn.cluster.centroids.distances import DistanceFeatures
-from evlearn.cluster.centroids.fit import DataSummary, check_infinite_delta, starts_at_kmeans, summarize_data
+from evlearn.cluster.centroids.clusterer import DistanceFeatures
+from evlearn.cluster.centroids.constrained_descent import PENALTIES, Problem, State, descend_constrained
+from evlearn.cluster.centroids.fit import Alternation, check_infinite_delta
 from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.model import EuclideanModel
-from evlearn.cluster.centroids.scales import Scales
-from evlearn.cluster.centroids.starts import STARTS, make_prototypes
-from evlearn.cluster.collapse import warn_if_collapsed
+from evlearn.cluster.centroids.scales import Scales, number_or_none
+from evlearn.cluster.centroids.starts import (
+    STARTS,
+    DataSummary,
+    is_kmeans,
+    make_prototypes,
+    n_different_starts,
+    summarize_data,
+)
+from evlearn.cluster.fit_warnings import warn_if_collapsed
 from evlearn.cluster.focal_families import (
     SelectedSetsLike,
     choose_focal_sets,
@@ -37,7 +43,8 @@ from evlearn.constraints import NamedConstraints, PairwiseConstraints
 from evlearn.constraints.named import resolve_constraints
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
-from evlearn.utils.convergence import Report, Trace, atomic_fit, descend, publish_trace
+from evlearn.storage import fields
+from evlearn.utils.convergence import Report, Trace, atomic_fit, best_descent, descend, publish_trace
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Steps
 from evlearn.utils.reading import read_numbers
@@ -51,6 +58,7 @@ _REMEDY = (
 )
 
 
+@fields.stored
 class CECM(DistanceFeatures, EvidentialClusterer):
     """Constrained evidential c-means: ECM with must-link and cannot-link constraints.
 
@@ -216,14 +224,11 @@ class CECM(DistanceFeatures, EvidentialClusterer):
                 f"n_clusters={self.n_clusters} is more than n_samples={len(data)}; use fewer clusters."
             )
         random = check_random_state(self.random_state)
-        summary = summarize_data(ArrayDataset(data), None, self.delta, random)
+        summary = summarize_data(ArrayDataset(data), None, number_or_none(self.delta), random)
         check_infinite_delta(ArrayDataset(data), summary.coordinates, summary.delta, None)
         first_prototypes = make_prototypes(self.init, self.n_clusters, summary.sample, summary.counts, random)
-        scales = Scales.of(
-            summary.coordinates.transform(summary.sample),
-            summary.counts,
-            summary.coordinates.transform(first_prototypes),
-        )
+        points, centers = (summary.coordinates.transform(values) for values in (summary.sample, first_prototypes))
+        scales = Scales.of(points, summary.counts, centers)
         costs = self._costs(scales, summary, first_prototypes)
         make_problem = partial(
             Problem.of,
@@ -233,35 +238,11 @@ class CECM(DistanceFeatures, EvidentialClusterer):
             constraint_weight=float(self.constraint_weight),
             kind=self.penalty,
         )
-        problem = make_problem(costs)
-        ends: list[Trace[State]] = []
-        has_starts = isinstance(self.init, str) and self.init != "peaks"
-        n_starts = self.n_init if has_starts else 1
-        report = Steps(self.max_iter, n_starts + has_two_steps(self.focal_sets))
-        for number in range(n_starts):
-            # The best solution of k-means, and then seeds that can lead to other results.
-            init = "k-means++" if starts_at_kmeans(self) else self.init
-            arguments = (init, self.n_clusters, summary.sample, summary.counts, random)
-            prototypes = make_prototypes(*arguments) if number else first_prototypes
-            start = EuclideanModel(costs, summary.coordinates, summary.coordinates.transform(prototypes))
-            # Run ECM only for the first start, because it would lead all starts to similar prototypes. The
-            # solution of k-means needs no such fit.
-            first = isinstance(self.init, str) and number == 0 and not starts_at_kmeans(self)
-            with one_blas_thread():
-                ends.append(self._descend(problem, start, data if first else None, report))
-            if ends[-1].interrupted:
-                break
-        best = min(ends, key=lambda end: end.objective)
-        if has_two_steps(self.focal_sets) and not ends[-1].interrupted:
-            neighbors = neighbor_pairs(
-                _partition(data, problem, best.state), n_neighbors=n_pair_neighbors(self.focal_sets)
-            )
-            costs = self._costs_of(neighbors.focal_sets, summary)
-            problem = make_problem(costs)
-            with one_blas_thread():
-                best = self._with_pairs(problem, neighbors.masses, best.state.model, costs, report)
+        starts = self._starts(first_prototypes, summary, random)
+        with one_blas_thread():
+            trace = self._run(data, make_problem, costs, summary, starts)
         self._check_evidence(len(data), self.n_clusters)
-        self._finish(_partition(data, problem, best.state), best)
+        self._finish(_partition(data, trace.state), trace)
         self._name_samples(X)
         width = float(np.sqrt(scales.variance)) / summary.coordinates.scale
         warn_if_collapsed(pdist(self.cluster_centers_), self.labels_, self.n_clusters, width, _REMEDY)
@@ -290,6 +271,21 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         data = read_numbers(self, X, reset=False, dtype=[np.float64, np.float32]).data
         return np.asarray(self._model.distances(data))
 
+    @property
+    def _n_starts(self) -> int:
+        return n_different_starts(self.init, self.n_init)
+
+    def _starts(
+        self, first_prototypes: FloatArray, summary: DataSummary, random: np.random.RandomState
+    ) -> Iterator[tuple[FloatArray, bool]]:
+        """Yield the initial prototypes of each start, and whether ECM without constraints improves them first."""
+        # ECM would lead all starts to similar prototypes, and the solution of k-means does not need it.
+        yield first_prototypes, isinstance(self.init, str) and not is_kmeans(self.init)
+        # The best solution of k-means, and then seeds that can lead to other results.
+        init = "k-means++" if is_kmeans(self.init) else self.init
+        for _ in range(1, self._n_starts):
+            yield make_prototypes(init, self.n_clusters, summary.sample, summary.counts, random), False
+
     def _costs(self, scales: Scales, summary: DataSummary, prototypes: FloatArray) -> SetCosts:
         self.alpha_ = scales.alpha() if isinstance(self.alpha, str) else float(self.alpha)
         squares = squared_distances(summary.sample, prototypes)
@@ -300,23 +296,52 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         return SetCosts.ecm(focal_sets, alpha=self.alpha_, beta=2.0, delta=summary.delta)
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_integer("n_clusters", self.n_clusters, 1)
-        check_integer("n_init", self.n_init, 1)
-        check_integer("max_iter", self.max_iter, 1)
         check_real("alpha", self.alpha, 0, or_auto=True)
         check_real("constraint_weight", self.constraint_weight, 0, 1)
         if self.constraint_weight == 1:
             raise ValueError(
                 "constraint_weight must be below 1, got 1: with a weight of 0, distances form no clusters."
             )
-        check_real("tol", self.tol, 0)
         check_metric(self.metric)
         check_choice("penalty", self.penalty, PENALTIES)
         if (kind := kind_of(self.focal_sets)) is not None:
             check_choice("focal_sets", kind, ("auto", "full", "pairs", "simple", "neighbor_pairs"))
         if isinstance(self.init, str):
             check_choice("init", self.init, STARTS)
-        check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
+
+    def _run(
+        self,
+        data: FloatArray,
+        make_problem: Callable[[SetCosts], Problem],
+        costs: SetCosts,
+        summary: DataSummary,
+        starts: Iterable[tuple[FloatArray, bool]],
+    ) -> Trace[State]:
+        """Return the best of the descents from all starts, or its continuation with the pairs of neighbors."""
+        problem, has_pairs = make_problem(costs), has_two_steps(self.focal_sets)
+        steps = Steps(self.max_iter, self._n_starts + has_pairs)
+
+        def descend_from(start: tuple[FloatArray, bool]) -> Trace[State]:
+            prototypes, runs_ecm = start
+            model = EuclideanModel(costs, summary.coordinates, summary.coordinates.transform(prototypes))
+            return self._descend(problem, model, data if runs_ecm else None, steps)
+
+        def descend_with_pairs(best: Trace[State]) -> Trace[State]:
+            partition, n_neighbors = _partition(data, best.state), n_pair_neighbors(self.focal_sets)
+            neighbors = neighbor_pairs(partition, n_neighbors=n_neighbors)
+            second_costs = self._costs_of(neighbors.focal_sets, summary)
+            return descend_constrained(
+                make_problem(second_costs),
+                replace(best.state.model, costs=second_costs),
+                neighbors.masses[problem.rows.samples],
+                tol=self.tol,
+                max_iter=self.max_iter,
+                report=steps,
+            )
+
+        return best_descent(descend_from, starts, refine=descend_with_pairs if has_pairs else None)
 
     def _descend(
         self, problem: Problem, model: EuclideanModel, data: FloatArray | None, report: Report
@@ -332,19 +357,6 @@ class CECM(DistanceFeatures, EvidentialClusterer):
             return replace(problem.trace(first_model, first_model.assign(problem.constrained)), interrupted=True)
         return descend_constrained(problem, first_model, tol=self.tol, max_iter=self.max_iter, report=report)
 
-    def _with_pairs(
-        self, problem: Problem, masses: FloatArray, model: Model, costs: SetCosts, report: Report
-    ) -> Trace[State]:
-        """Run another descent with the pairs of neighboring clusters, from the best result."""
-        return descend_constrained(
-            problem,
-            replace(model, costs=costs),
-            masses[problem.rows.samples],
-            tol=self.tol,
-            max_iter=self.max_iter,
-            report=report,
-        )
-
     def _finish(self, partition: CredalPartition, trace: Trace[State]) -> None:
         state, model = trace.state, trace.state.model
         self._publish(partition)
@@ -358,11 +370,8 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         publish_trace(self, trace, "the prototypes", max_iter=self.max_iter)
 
 
-def _partition(data: FloatArray, problem: Problem, state: State) -> CredalPartition:
+def _partition(data: FloatArray, state: State) -> CredalPartition:
     """Return the masses of all samples; those of samples with constraints come from the state."""
     masses = state.model.assign(data)
-    masses[problem.rows.samples] = state.masses
+    masses[state.samples] = state.masses
     return CredalPartition(masses, state.model.focal_sets, validate=False)
-
-
-__all__ = ["CECM"]

@@ -1,32 +1,112 @@
 """Base class of clusterers with prototypes."""
 
-from typing import Any, Literal, Self
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from scipy.spatial.distance import pdist
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets
 from evlearn.blocks import RowDataset
-from evlearn.cluster.centroids.adaptive import AdaptiveModel
-from evlearn.cluster.centroids.alternation import Iterate, Model
-from evlearn.cluster.centroids.distances import DistanceFeatures, Distances
-from evlearn.cluster.centroids.fit import PrototypeFit, starts_at_kmeans
-from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
-from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
-from evlearn.cluster.centroids.scales import ResolvedParameters
-from evlearn.cluster.centroids.starts import make_prototypes
-from evlearn.cluster.collapse import are_coincident, warn_if_collapsed, warn_of_drift, warn_of_one_cloud
+from evlearn.blocks.dataset import check_weights
+from evlearn.blocks.sparse import SparseDataset
+from evlearn.cluster.centroids.adaptive import AdaptiveModel, Model
+from evlearn.cluster.centroids.fit import (
+    FittedPrototypes,
+    PrototypeFit,
+    PrototypeSettings,
+)
+from evlearn.cluster.centroids.model import EuclideanModel
+from evlearn.cluster.centroids.scales import ResolvedParameters, ecm_costs, number_or_none
+from evlearn.cluster.centroids.starts import Starts
+from evlearn.cluster.fit_warnings import (
+    are_coincident,
+    count_samples,
+    warn_if_collapsed,
+    warn_of_drift,
+    warn_of_one_cloud,
+)
 from evlearn.cluster.focal_families import SelectedSetsLike
-from evlearn.cluster.rowwise import RowwiseClusterer
+from evlearn.cluster.missing_values import mean_with_gaps
+from evlearn.cluster.row_clusterer import RowwiseClusterer
 from evlearn.cluster.set_costs import SetCosts
-from evlearn.utils.convergence import Trace, publish_trace
+from evlearn.mixture.missing_values import Gaps
+from evlearn.storage import fields
+from evlearn.storage.checkpoints import Checkpoint, identity_of
+from evlearn.utils.convergence import publish_trace
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import FloatArray, NumbersLike, PathLike, RandomSeed
-from evlearn.utils.validation import check_integer, check_real
+from evlearn.utils.typing import DataLike, FloatArray, NumbersLike, PathLike, RandomSeed
+from evlearn.utils.validation import check_real, check_shape
+
+
+class DistanceFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Mixin of clusterers with prototypes; `_distances` returns the distances of samples to them."""
+
+    _model: fields.Stored[EuclideanModel | AdaptiveModel]
+    delta_: fields.Stored[fields.NonnegativeExtendedNumber]
+    metrics_: fields.StoredIfSet[Annotated[FloatArray, fields.array(3)]]
+    alpha_: fields.StoredIfSet[fields.NonnegativeNumber]
+    beta_: fields.StoredIfSet[Annotated[float, fields.number(1)]]
+    neighbor_share_: fields.StoredIfSet[fields.Fraction]
+    penalty_: fields.StoredIfSet[fields.ExtendedNumber]
+    n_clusters_: fields.StoredIfSet[fields.PositiveCount]
+
+    cluster_centers_: fields.Stored[fields.Matrix]
+
+    def transform(self, X: DataLike) -> FloatArray:
+        """Compute the distances of samples to the prototypes, as features for other estimators.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples; any kind of data that `fit` accepts.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            Distance to each cluster; with ``metric="adaptive"``, in the metric of that cluster. For samples with
+            missing values, mean distance over their completions.
+        """
+        check_is_fitted(self)
+        return self._distances(X)
+
+    def _distances(self, X: Any) -> FloatArray:
+        raise NotImplementedError
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()  # type: ignore[misc]
+        model = self._model
+        fields.check_features(self, model.n_features)
+        n_clusters, n_features = model.prototypes.shape
+        check_shape("cluster_centers_", self.__dict__.get("cluster_centers_"), (n_clusters, n_features))
+        check_shape("metrics_", self.__dict__.get("metrics_"), (n_clusters, n_features, n_features))
+        fields.check_count(self, "n_clusters_", n_clusters)
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Function from a block of rows to distances to the prototypes; missing values require `gaps`."""
+
+    model: Any
+    gaps: Gaps | None
+
+    def __call__(self, rows: Any, weights: Any = None) -> FloatArray:
+        """Return the distances of rows."""
+        if self.gaps is None:
+            return np.asarray(self.model.distances(rows))
+        return mean_with_gaps(self.gaps, rows, self.model.distances)
 
 
 class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
-    """Base class: a method defines the costs of sets (`_costs`), and its `fit` runs a `PrototypeFit`."""
+    """Base class: a method defines the costs of sets (`_costs`), and its `fit` calls `_fit`."""
 
     n_clusters: Any  # int, or "auto" for BPEC
     focal_sets: SelectedSetsLike
@@ -44,37 +124,42 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
     _predicts_its_fit = True
     #: Whether the set of all clusters is a focal set by default.
     _include_omega = True
-    #: Mean squared distance of samples to all prototypes in an additional dimension.
-    _mean_squared_offset = 0.0
+    #: Whether prototypes do not move.
+    _has_fixed_prototypes = False
 
-    def _costs(self, focal_sets: FocalSets, parameters: ResolvedParameters) -> SetCosts:
-        """Return the costs of sets of clusters."""
-        raise NotImplementedError
+    @property
+    def _costs(self) -> Callable[[FocalSets, ResolvedParameters], SetCosts]:
+        """Function from focal sets and parameters to the costs of the sets."""
+        return ecm_costs
 
-    def _make_model(
-        self,
-        focal_sets: FocalSets,
-        coordinates: Coordinates,
-        parameters: ResolvedParameters,
-        prototypes: FloatArray,
-        metrics: Any = None,
-    ) -> Model:
-        return EuclideanModel(self._costs(focal_sets, parameters), coordinates, prototypes)
+    @property
+    def _starts(self) -> Starts:
+        """Initial prototypes."""
+        return Starts(self.init, self.n_clusters, self.n_init)
 
-    def _starts(
-        self, rows: RowDataset, sample: FloatArray, counts: FloatArray, random: np.random.RandomState
-    ) -> list[FloatArray]:
-        """Return the initial prototypes of each start, with the same number of clusters."""
-        if starts_at_kmeans(self):
-            return kmeans_solutions(self.n_clusters, sample, counts, random, n_init=self.n_init)
-        n_init = self.n_init if isinstance(self.init, str) and self.init != "peaks" else 1
-        return [make_prototypes(self.init, self.n_clusters, sample, counts, random) for _ in range(n_init)]
+    def _settings(self) -> PrototypeSettings:
+        """Return the settings of a fit, with None for "auto"."""
+        return PrototypeSettings(
+            n_clusters=None if isinstance(self.n_clusters, str) else self.n_clusters,
+            focal_sets=self.focal_sets,
+            include_omega=self._include_omega,
+            add_omega=self._needs_omega,
+            alpha=number_or_none(getattr(self, "alpha", 1.0)),
+            beta=number_or_none(self.beta),
+            delta=number_or_none(self.delta),
+            outlier_rate=self.outlier_rate if isinstance(self.delta, str) else None,
+            starts=self._starts,
+            costs=self._costs,
+            metric=getattr(self, "metric", "euclidean"),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            fixed=self._has_fixed_prototypes,
+        )
 
     def _check_parameters(self) -> None:
-        check_integer("max_iter", self.max_iter, 1)
-        check_real("tol", self.tol, 0)
-        check_real("beta", self.beta, 1, open_low=True, or_auto=True)
-        check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
+        super()._check_parameters()
         check_real("outlier_rate", self.outlier_rate, 0, 0.5, open_low=True)
 
     def _distances(self, X: Any) -> FloatArray:
@@ -83,21 +168,49 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
             values: FloatArray = self._map_rows(rows, distances, range(self._n_features_out), rows.dtype)
             return values
 
-    def _publish_fit(self, fit: PrototypeFit, trace: Trace[Iterate], rows: RowDataset) -> Self:
-        """Set the attributes of a fit, and warn of problems."""
-        self._check_evidence(fit.n_samples, len(trace.state.model.prototypes))
-        self._publish_model(self._with_outlier_rule(fit, trace.state.model), fit.state.parameters)
-        publish_trace(self, trace, "the objective", max_iter=self.max_iter, unit=fit.unit)
-        self._publish_masses(rows)
-        fit.finish(trace)
-        self._learn_gaps_of(rows, self.n_clusters, fit.sample_weight)
-        self._warn_of_collapse(fit.state.parameters)
-        self._warn_of_drift(fit)
+    def _fit(self, X: Any, sample_weight: Any) -> Self:
+        """Fit the estimator, after its parameters were checked."""
+        self._check_masses()
+        with one_blas_thread(), self._open_rows(X, reset=True) as rows:
+            fit = self._begin(rows, sample_weight)
+            fitted = fit.run()
+            self._publish_fit(fitted, rows)
+            if fit.checkpoint is not None and not fitted.trace.interrupted:
+                fit.checkpoint.remove()
+            self._warn_of_collapse(fitted.parameters)
+            self._warn_of_drift(fitted)
+        self._name_samples(X)
         return self
 
-    def _with_outlier_rule(self, fit: PrototypeFit, model: Model) -> Model:
-        """Return the model with a rule for outliers, unless `delta` is a number."""
-        return fit.with_outlier_rule(model, self.outlier_rate) if isinstance(self.delta, str) else model
+    def _begin(self, rows: RowDataset, sample_weight: Any, **changes: Any) -> PrototypeFit:
+        """Return a fit to complete rows, with changes of its settings."""
+        has_number = not isinstance(self.n_clusters, str)
+        if has_number and len(rows) < self.n_clusters:
+            raise ValueError(f"n_clusters={self.n_clusters} is more than n_samples={len(rows)}.")
+        self._refuse_masses(rows, self.focal_sets)
+        weights = check_weights(sample_weight, rows)
+        if has_number:
+            self._note_evidence(count_samples(len(rows), weights), self.n_clusters)
+        fit = PrototypeFit.begin(
+            replace(self._settings(), **changes), rows, weights, self._open_checkpoint(rows, weights)
+        )
+        self._refuse_masses(rows, fit.state.focal_sets)  # they are resolved now, also if they are "auto"
+        return fit
+
+    def _open_checkpoint(self, rows: RowDataset, weights: FloatArray | None) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        if isinstance(rows, SparseDataset):
+            raise ValueError(f"checkpoint={self.checkpoint!r} needs dense features, but X is sparse; use None.")
+        return Checkpoint(self.checkpoint, identity_of(self, rows, sample_weight=weights))
+
+    def _publish_fit(self, fitted: FittedPrototypes, rows: RowDataset) -> None:
+        """Set the attributes of a fit."""
+        self._check_evidence(fitted.n_samples, len(fitted.model.prototypes))
+        self._publish_model(fitted.model, fitted.parameters)
+        publish_trace(self, fitted.trace, "the objective", max_iter=self.max_iter, unit=fitted.unit)
+        self._publish_masses(rows)
+        self._learn_gaps_of(rows, self.n_clusters, fitted.sample_weight)
 
     def _publish_model(self, model: Model, parameters: ResolvedParameters) -> None:
         self._model = model
@@ -119,12 +232,12 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
         labels = attribute if isinstance(attribute, np.ndarray) else None
         warn_if_collapsed(pdist(self.cluster_centers_), labels, n_clusters, parameters.width, self._remedy)
 
-    def _warn_of_drift(self, fit: PrototypeFit) -> None:
-        parameters = fit.state.parameters
+    def _warn_of_drift(self, fitted: FittedPrototypes) -> None:
+        parameters = fitted.parameters
         if parameters.cloud or are_coincident(pdist(self.cluster_centers_), parameters.width):
             return  # there is another warning
         if "metrics_" not in self.__dict__:
-            warn_of_drift(fit.drift(self.cluster_centers_), isinstance(self.beta, str))
+            warn_of_drift(fitted.drift(), isinstance(self.beta, str))
 
     @property
     def _remedy(self) -> str:

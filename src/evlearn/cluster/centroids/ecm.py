@@ -1,25 +1,21 @@
 """Evidential c-means (ECM)."""
 
 import os
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from numpy.typing import ArrayLike
 
-from evlearn.belief import FocalSets
-from evlearn.cluster.centroids.adaptive import AdaptiveMetric, check_metric, make_model
-from evlearn.cluster.centroids.alternation import Model
-from evlearn.cluster.centroids.model import Coordinates
+from evlearn.cluster.centroids.adaptive import AdaptiveMetric, check_metric
 from evlearn.cluster.centroids.online import OnlineClusterer
-from evlearn.cluster.centroids.scales import ResolvedParameters
 from evlearn.cluster.focal_families import SelectedSetsLike
 from evlearn.cluster.outlier_rule import OUTLIER_RATE
-from evlearn.cluster.set_costs import SetCosts
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit
-from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import DataLike, FloatArray, NumbersLike, RandomSeed
+from evlearn.utils.typing import DataLike, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_integer, check_real
 
 
+@fields.stored
 class ECM(OnlineClusterer):
     """Evidential c-means: k-means with samples that are torn between clusters, and outliers.
 
@@ -214,33 +210,10 @@ class ECM(OnlineClusterer):
             Fitted estimator.
         """
         self._check_parameters()
-        self._check_masses()
-        with one_blas_thread(), self._open_rows(X, reset=True) as rows:
-            fit = self._begin(rows, sample_weight)
-            self._publish_fit(fit, fit.run(), rows)
-        self._name_samples(X)
-        return self
+        return self._fit(X, sample_weight)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_integer("n_clusters", self.n_clusters, 1)
-        check_integer("n_init", self.n_init, 1)
         check_real("alpha", self.alpha, 0, or_auto=True)
         check_metric(self.metric)
-
-    def _costs(self, focal_sets: FocalSets, parameters: ResolvedParameters) -> SetCosts:
-        return SetCosts.ecm(focal_sets, alpha=parameters.alpha, beta=parameters.beta, delta=parameters.delta)
-
-    def _make_model(
-        self,
-        focal_sets: FocalSets,
-        coordinates: Coordinates,
-        parameters: ResolvedParameters,
-        prototypes: FloatArray,
-        metrics: Any = None,
-    ) -> Model:
-        costs = self._costs(focal_sets, parameters)
-        return make_model(self.metric, costs, coordinates, prototypes, metrics=metrics)
-
-
-__all__ = ["ECM"]

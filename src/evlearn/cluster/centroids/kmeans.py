@@ -1,4 +1,19 @@
-"""K-means for a sample in memory: runs from k-means++, runs for many clusters, and trimmed k-means."""
+r"""K-means for a sample in memory, and solutions that are robust to gross errors, selected by a bounded loss.
+
+A few rows far from all others capture prototypes of k-means, because their squares dominate the sum. Solutions for
+all rows, for all rows except the farthest ones (trimmed k-means), and for all rows except isolated ones are
+compared by
+
+.. math:: \sum_iw_i\min(d_i^2,R^2),\qquad R^2=W\,(1+\max(64/\nu,8\sqrt{2/\nu})),
+
+with :math:`W` the mean squared distance of ordinary rows to the nearest prototype and :math:`\nu` the effective
+number of directions in which they spread. A prototype for a real small cluster lowers this loss. Gross errors, at
+any distance, cost at most :math:`R^2` each. Small clusters may be wide: their squared distances are divided by
+their width, with a penalty for the width as in a Gaussian likelihood. Rows beyond :math:`R` are ignored in the
+selection of scales.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -16,6 +31,29 @@ _TOL, _MAX_ITER = 1e-4, 100
 _HARD_BETA = 1.001
 #: Maximum number of iterations of trimmed k-means, after which the sum of squares hardly changes.
 _TRIMMED_ITERATIONS = 30
+#: Maximum number of rows for k-means, or number per cluster if that is larger.
+_MAX_ROWS, _ROWS_EACH = 5_000, 50
+#: Number of clusters above which k-means runs once, from a surplus of prototypes.
+_MANY_CLUSTERS = 50
+#: Relative difference of inertias below which solutions of k-means are equal.
+_INERTIA_TOL = 1e-3
+#: Share of rows that trimmed k-means ignores, and its number of runs.
+_TRIMMED_SHARE, _N_TRIMMED = 0.1, 3
+#: Minimum number of samples per cluster for the removal of gross errors.
+_MIN_ROWS_EACH = 5
+#: Share of the average cluster size below which a cluster may consist of errors.
+_SUSPICIOUS_SHARE = 0.7
+#: Bound of the loss in standard deviations: of a cluster in one direction, or of squared distances.
+_N_DEVIATIONS = 8.0
+#: Minimum number of neighbors, within the distance of members of the same cluster, of rows that are not isolated.
+_MIN_NEIGHBORS = 3
+#: Variances in one direction, per sample, that splitting a cluster in the middle gains; other solutions must be
+#: better by more than that.
+_SPLIT_GAIN = 0.7
+#: Share of the average cluster size below which clusters have a separate width, and the maximum of that width.
+_SMALL_CLUSTER, _MAX_WIDTH = 0.25, 30.0
+#: Multiple of the bound beyond which rows are gross errors.
+_GROSS_FACTOR = 1.15
 
 
 def kmeans(
@@ -168,3 +206,217 @@ def spread(residuals: FloatArray, weights: FloatArray) -> tuple[float, float]:
     # Subtract the expected excess of the squares of a sample covariance.
     squares = float((product**2).sum()) - float((shares**2).sum())
     return mean, float(np.clip(1 / max(squares, 1 / n_features), 1, n_features))
+
+
+class Spread(NamedTuple):
+    """Spread of ordinary rows about prototypes.
+
+    Attributes
+    ----------
+    mean_square : float
+        Mean squared distance to the nearest prototype.
+    dimension : float
+        Effective number of directions.
+    """
+
+    mean_square: float
+    dimension: float
+
+    @classmethod
+    def of(cls, rows: FloatArray, weights: FloatArray, prototypes: FloatArray) -> "Spread":
+        """Return the spread of the rows, without the farthest 10 %."""
+        squares = squared_distances(rows, prototypes)
+        nearest, smallest = squares.argmin(axis=1), squares.min(axis=1)
+        is_counted = smallest <= weighted_quantile(smallest, weights, 1 - _TRIMMED_SHARE)
+        return cls(*spread(rows[is_counted] - prototypes[nearest[is_counted]], weights[is_counted]))
+
+    @property
+    def bound(self) -> float:
+        """Squared distance beyond which a row does not belong to a cluster."""
+        return float(
+            self.mean_square
+            * (1 + max(_N_DEVIATIONS**2 / self.dimension, _N_DEVIATIONS * np.sqrt(2 / self.dimension)))
+        )
+
+    @property
+    def variance(self) -> float:
+        """Variance in one direction."""
+        return self.mean_square / self.dimension
+
+    @property
+    def squared_radius(self) -> float:
+        """Squared distance within which members of a cluster have neighbors."""
+        return float(2 * self.mean_square * (1 + 2 / np.sqrt(self.dimension)))
+
+
+def kmeans_solutions(
+    n_clusters: int, sample: FloatArray, weights: FloatArray, random: np.random.RandomState, *, n_init: int
+) -> list[FloatArray]:
+    """Return different solutions of k-means, best first, whose prototypes are not captured by gross errors."""
+    if len(sample) <= n_clusters:
+        return [np.resize(sample, (n_clusters, sample.shape[1]))]
+    n_rows = max(_MAX_ROWS, _ROWS_EACH * n_clusters)
+    if len(sample) > n_rows:
+        chosen = np.sort(random.permutation(len(sample))[:n_rows])
+        sample, weights = sample[chosen], weights[chosen]
+    coordinates = Coordinates.of(sample)
+    rows = coordinates.transform(sample)
+    solutions = _run_kmeans(rows, weights, n_clusters, random, n_init)
+    if len(rows) >= _MIN_ROWS_EACH * n_clusters:
+        solutions = _select_robust(rows, _to_counts(weights), solutions, random, n_init)
+    return [coordinates.inverse_transform(prototypes) for prototypes in solutions]
+
+
+def ordinary_rows(sample: FloatArray, weights: FloatArray, prototypes: FloatArray) -> BoolArray:
+    """Return True for ordinary rows, which are not far from all prototypes and determine scales."""
+    if len(sample) < _MIN_ROWS_EACH * len(prototypes):
+        return np.ones(len(sample), dtype=bool)
+    return _is_within_bound(sample, weights, prototypes, 1.0)
+
+
+def rows_to_fit(data: FloatArray, n_clusters: int) -> BoolArray:
+    """Return True for rows that are not gross errors, for methods that fit a distribution.
+
+    Gross errors are beyond 1.15 times the bound of the loss. The result does not depend on a random state.
+    """
+    all_rows = np.ones(len(data), dtype=bool)
+    if len(data) < _MIN_ROWS_EACH * n_clusters:
+        return all_rows
+    rows, weights = Coordinates.of(data).transform(data), np.ones(len(data))
+    prototypes = kmeans_solutions(n_clusters, rows, weights, np.random.RandomState(0), n_init=_N_TRIMMED)[0]
+    return _is_within_bound(rows, weights, prototypes, _GROSS_FACTOR)
+
+
+def _is_within_bound(rows: FloatArray, weights: FloatArray, prototypes: FloatArray, factor: float) -> BoolArray:
+    """Return True for rows that are not farther from all prototypes than a multiple of the bound."""
+    squares = _ScaledDistances.of(rows, weights, prototypes).squares
+    bound = factor**2 * Spread.of(rows, _to_counts(weights), prototypes).bound
+    return np.asarray(squares <= bound) if bound > 0 else np.ones(len(rows), dtype=bool)
+
+
+def _run_kmeans(
+    rows: FloatArray, weights: FloatArray, n_clusters: int, random: np.random.RandomState, n_init: int
+) -> list[FloatArray]:
+    """Return solutions of k-means for all rows, best first."""
+    # With many clusters every run misses some of them, and so does the best of 10 runs; a run from a surplus of
+    # prototypes hardly misses any. With few clusters, such a run also finds small clusters.
+    n_runs = n_init if n_clusters <= _MANY_CLUSTERS else 0
+    ends = [kmeans(rows, weights, n_clusters, random) for _ in range(n_runs)]
+    if n_runs != 1:
+        ends.append(kmeans_of_many(rows, weights, n_clusters, random))
+    ends.sort(key=lambda end: end[1])
+    solutions = [ends[0]]
+    for end in ends[1:]:
+        if end[1] > solutions[-1][1] * (1 + _INERTIA_TOL):
+            solutions.append(end)
+    return [prototypes for prototypes, _ in solutions]
+
+
+def _select_robust(
+    rows: FloatArray,
+    weights: FloatArray,
+    solutions: list[FloatArray],
+    random: np.random.RandomState,
+    n_init: int,
+) -> list[FloatArray]:
+    """Return the solutions for all rows, or better ones if remote rows have captured prototypes."""
+    n_clusters = len(solutions[0])
+    if not _are_suspicious(rows, weights, solutions[0]):
+        return solutions
+    trimmed = _run_trimmed_kmeans(rows, weights, n_clusters, random)
+    candidates = [solutions, [trimmed]]
+    spreads = [Spread.of(rows, weights, prototypes[0]) for prototypes in candidates]
+    narrow = min(spreads, key=lambda candidate: candidate.mean_square)
+    isolated = _find_isolated(rows, trimmed, narrow)
+    if isolated.any() and len(rows) - isolated.sum() > n_clusters:
+        candidates.append(_run_kmeans(rows[~isolated], weights[~isolated], n_clusters, random, n_init))
+    losses = np.array([_loss(rows, weights, starts[0], narrow) for starts in candidates])
+    losses[1:] += _SPLIT_GAIN * narrow.variance * weights.sum()
+    if (
+        np.bincount(squared_distances(rows, solutions[0]).argmin(axis=1), minlength=n_clusters).min()
+        < _MIN_NEIGHBORS
+    ):
+        losses[0] = np.inf
+    return candidates[int(np.argmin(losses))]
+
+
+def _are_suspicious(rows: FloatArray, weights: FloatArray, prototypes: FloatArray) -> bool:
+    """Return True if a cluster is small, or if there are rows far from all prototypes."""
+    squares = squared_distances(rows, prototypes)
+    sizes = np.bincount(squares.argmin(axis=1), weights, minlength=len(prototypes))
+    if sizes.min() < _SUSPICIOUS_SHARE * sizes.mean():
+        return True
+    return bool(squares.min(axis=1).max() > Spread.of(rows, weights, prototypes).bound)
+
+
+def _run_trimmed_kmeans(
+    rows: FloatArray, weights: FloatArray, n_clusters: int, random: np.random.RandomState
+) -> FloatArray:
+    """Return the best result of runs of trimmed k-means that start with rows near the median."""
+    middle = np.median(rows, axis=0)
+    deviations = np.abs(rows - middle)
+    unit = np.median(deviations, axis=0)
+    unit[unit == 0] = float(unit[unit > 0].mean()) if unit.any() else 1.0
+    remoteness = ((deviations / unit) ** 2).mean(axis=1)
+    is_central = remoteness <= weighted_quantile(remoteness, weights, 1 - _TRIMMED_SHARE)
+    run = kmeans if n_clusters <= _MANY_CLUSTERS else kmeans_of_many
+    best, smallest = None, np.inf
+    for _ in range(_N_TRIMMED if n_clusters <= _MANY_CLUSTERS else 1):
+        start = run(rows[is_central], weights[is_central], n_clusters, random)[0]
+        prototypes = trimmed_kmeans(rows, weights, is_central, start, _TRIMMED_SHARE)
+        mean_square = Spread.of(rows, weights, prototypes).mean_square
+        if best is None or mean_square < smallest:
+            best, smallest = prototypes, mean_square
+    assert best is not None
+    return best
+
+
+def _find_isolated(rows: FloatArray, prototypes: FloatArray, narrow: Spread) -> BoolArray:
+    """Return True for rows that are far from all prototypes and have few neighbors."""
+    remote = np.flatnonzero(squared_distances(rows, prototypes).min(axis=1) > narrow.bound)
+    isolated = np.zeros(len(rows), dtype=bool)
+    # Each row is a neighbor of itself.
+    n_neighbors = (squared_distances(rows[remote], rows) <= narrow.squared_radius).sum(axis=1) - 1
+    isolated[remote[n_neighbors < _MIN_NEIGHBORS]] = True
+    return isolated
+
+
+def _loss(rows: FloatArray, weights: FloatArray, prototypes: FloatArray, narrow: Spread) -> float:
+    """Return the sum of bounded squares in units of cluster widths, with the penalties for these widths."""
+    scaled = _ScaledDistances.of(rows, weights, prototypes)
+    costs = scaled.squares + narrow.mean_square * np.log(scaled.widths)
+    return float(weights @ np.minimum(costs, narrow.bound))
+
+
+class _ScaledDistances(NamedTuple):
+    """Squared distances to the nearest prototypes, scaled by the widths of small clusters.
+
+    Attributes
+    ----------
+    squares : ndarray of shape (n,)
+        Squared distances, divided by the widths.
+    widths : ndarray of shape (n,)
+        Mean squared distance within the cluster of each row, relative to large clusters; 1 for these.
+    """
+
+    squares: FloatArray
+    widths: FloatArray
+
+    @classmethod
+    def of(cls, rows: FloatArray, weights: FloatArray, prototypes: FloatArray) -> "_ScaledDistances":
+        """Return the scaled distances of rows."""
+        squares = squared_distances(rows, prototypes)
+        nearest, smallest = squares.argmin(axis=1), squares.min(axis=1)
+        sizes = np.bincount(nearest, weights, minlength=len(prototypes))
+        is_small = (sizes > 0) & (sizes < _SMALL_CLUSTER * sizes.mean())
+        widths = np.ones(len(prototypes))
+        if is_small.any():
+            means = np.bincount(nearest, weights * smallest, minlength=len(prototypes)) / np.maximum(sizes, 1e-300)
+            others = float(np.average(means, weights=np.where(is_small, 0, sizes)))
+            widths[is_small] = np.clip(means[is_small] / others, 1, _MAX_WIDTH) if others > 0 else 1
+        return cls(smallest / widths[nearest], widths[nearest])
+
+
+def _to_counts(weights: FloatArray) -> FloatArray:
+    """Return weights as counts: weights that sum to 1 are scaled to a mean of at least 1."""
+    return np.asarray(weights * max(1.0, len(weights) / weights.sum()))

@@ -16,7 +16,7 @@ location nor on the unit of the data.
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -26,6 +26,7 @@ from evlearn.belief import FocalSets
 from evlearn.blocks.sparse import Features, SparseBlock
 from evlearn.cluster.outlier_rule import OutlierRule, Segments
 from evlearn.cluster.set_costs import SetCosts, masses_of_costs, powers_of, solve_positive, total_cost
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_shape, distance_ratios
@@ -55,6 +56,7 @@ _FIRST_SET_ARGUMENT = 3
 _EMPTY_COST = 5
 
 
+@fields.stored
 class Coordinates(NamedTuple):
     """Coordinates of a model: ``(x - center) * scale``.
 
@@ -66,8 +68,8 @@ class Coordinates(NamedTuple):
         Power of 2, so that scaling is exact.
     """
 
-    center: FloatArray
-    scale: float
+    center: fields.Vector
+    scale: fields.SquarableNumber
 
     @classmethod
     def of(cls, sample: FloatArray) -> "Coordinates":
@@ -100,6 +102,7 @@ class Coordinates(NamedTuple):
         return rows / self.scale + self.center
 
 
+@fields.stored
 @dataclass(frozen=True)
 class Statistics:
     """Sums over a block of rows that determine better prototypes. Statistics of 2 blocks can be added.
@@ -116,10 +119,10 @@ class Statistics:
         Sums of outer products of rows, if the metric is adaptive.
     """
 
-    cost: float
-    powers: FloatArray
-    sums: FloatArray
-    scatter: FloatArray | None = None
+    cost: fields.ExtendedNumber
+    powers: fields.NonnegativeVector
+    sums: fields.Matrix
+    scatter: Annotated[FloatArray, fields.array(3)] | None = None
 
     def __add__(self, other: "Statistics") -> "Statistics":
         scatter = None
@@ -150,7 +153,7 @@ class PrototypeModel:
 
     costs: SetCosts
     coordinates: Coordinates
-    prototypes: FloatArray
+    prototypes: Annotated[FloatArray, fields.array(2, low=-FARTHEST, high=FARTHEST)]
     outliers: OutlierRule | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -223,6 +226,7 @@ class PrototypeModel:
         raise NotImplementedError
 
 
+@fields.stored
 @dataclass(frozen=True)
 class EuclideanModel(PrototypeModel):
     """Model with squared Euclidean distances.

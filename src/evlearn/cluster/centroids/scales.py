@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evlearn.belief import FocalSets
 from evlearn.cluster.centroids.kmeans import kmeans, spread, squared_distances
+from evlearn.cluster.set_costs import SetCosts
 from evlearn.utils.typing import FloatArray
 
 _MAX_ROWS = 1000
@@ -60,6 +62,21 @@ class ResolvedParameters(NamedTuple):
     alpha: float = 1.0
     width: float = 0.0
     cloud: bool = False
+
+
+def ecm_costs(focal_sets: FocalSets, parameters: ResolvedParameters) -> SetCosts:
+    """Return the costs of ECM."""
+    return SetCosts.ecm(focal_sets, alpha=parameters.alpha, beta=parameters.beta, delta=parameters.delta)
+
+
+def ccm_costs(focal_sets: FocalSets, parameters: ResolvedParameters, *, gamma: float) -> SetCosts:
+    """Return the costs of CCM."""
+    return SetCosts.ccm(focal_sets, gamma=gamma, beta=parameters.beta, delta=parameters.delta)
+
+
+def number_or_none(value: Any) -> float | None:
+    """Return the value of a parameter, or None for "auto"."""
+    return None if isinstance(value, str) else float(value)
 
 
 @dataclass(frozen=True)
@@ -115,12 +132,12 @@ class Scales:
         separations = squares.min(axis=1) if len(prototypes) > 1 else np.zeros(0)
         return cls(mean_square + offset, mean_square / dimension, separations, total / all_dimension)
 
-    def choose(self, delta: float, beta: Any, alpha: Any, *, cloud: bool) -> ResolvedParameters:
-        """Return the parameters of a fit; "auto" is replaced by values that follow from these scales."""
+    def choose(self, delta: float, beta: float | None, alpha: float | None, *, cloud: bool) -> ResolvedParameters:
+        """Return the parameters of a fit; None is replaced by values that follow from these scales."""
         return ResolvedParameters(
             delta,
-            self.beta(cloud=cloud) if isinstance(beta, str) else float(beta),
-            self.alpha() if isinstance(alpha, str) else float(alpha),
+            self.beta(cloud=cloud) if beta is None else beta,
+            self.alpha() if alpha is None else alpha,
             float(np.sqrt(self.variance)),
             cloud,
         )

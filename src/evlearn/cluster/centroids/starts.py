@@ -1,17 +1,27 @@
-"""Initial prototypes: a sample of the rows, its scale, and starts from the sample."""
+"""Initial prototypes: a sample of the rows, its scale, and starts from the sample.
 
-from typing import Any
+For sparse features, a sample of rows is mapped, with all distances, to a space with few dimensions.
+The rows of the sample span at most as many dimensions as there are rows. In coordinates of that space, starts and
+parameters are selected as for dense features. Prototypes are weighted means of these rows, so the same weights map
+them back to the features.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import eigh
 from sklearn.utils.random import sample_without_replacement
 
 from evlearn.blocks import RowDataset
-from evlearn.cluster.centroids.kmeans import seeds
-from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
+from evlearn.blocks.sparse import SparseBlock
+from evlearn.cluster.centroids.kmeans import kmeans_solutions, ordinary_rows, seeds
+from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.neighbors.belief_peaks import belief_peaks
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.quantiles import weighted_quantile
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import FloatArray, IntArray, NumbersLike
 from evlearn.utils.validation import EXTREME_RATIO, check_choice, distance_ratios
 
 STARTS = ("kmeans", "k-means++", "random", "peaks")
@@ -22,6 +32,39 @@ _PAIRS, _PAIRS_PER_BLOCK = 100_000, 4096
 _DELTA_QUANTILE = 0.95
 # Maximum weight; larger ones are scaled so that products do not overflow.
 _MAX_WEIGHT = 1e100
+_ROUNDING_ERROR = 1e-12
+
+
+class DataSummary(NamedTuple):
+    """Sample of the data, weights of its rows, coordinates, and `delta`."""
+
+    sample: FloatArray
+    counts: FloatArray
+    coordinates: Coordinates
+    delta: float
+
+    def without_gross_errors(
+        self, prototypes: FloatArray, delta: float | None, random: np.random.RandomState
+    ) -> "DataSummary":
+        """Return the summary without rows that are far from all prototypes, which would dominate scales."""
+        is_ordinary = ordinary_rows(self.sample, self.counts, prototypes)
+        if is_ordinary.all():
+            return self
+        return _summary_of(self.sample[is_ordinary], self.counts[is_ordinary], delta, random)
+
+
+def summarize_data(
+    rows: RowDataset, weights: Any, delta: float | None, random: np.random.RandomState, n_clusters: int = 1
+) -> DataSummary:
+    """Draw a sample of the data, whose size increases with the number of clusters, and summarize it."""
+    return _summary_of(*draw(rows, weights, random, n_clusters), delta, random)
+
+
+def _summary_of(
+    sample: FloatArray, counts: FloatArray, delta: float | None, random: np.random.RandomState
+) -> DataSummary:
+    distance = typical_distance(sample, counts, random) if delta is None else delta
+    return DataSummary(sample, counts, Coordinates.of(sample), distance)
 
 
 def draw(
@@ -87,6 +130,50 @@ def typical_distance(sample: FloatArray, weights: FloatArray, random: np.random.
     return unit * float(np.sqrt(quantile if quantile > 0 else squares.max()))
 
 
+@dataclass(frozen=True)
+class Starts:
+    """Initial prototypes of the descents of a fit.
+
+    Attributes
+    ----------
+    init : str or array-like of shape (n_clusters, n_features)
+        Kind of initial prototypes, or the prototypes.
+    n_clusters : int or None
+        Number of clusters; None if it follows from the data.
+    n_init : int, default=1
+        Number of starts.
+    """
+
+    init: str | NumbersLike
+    n_clusters: int | None
+    n_init: int = 1
+
+    @property
+    def at_kmeans(self) -> bool:
+        """True if prototypes start at solutions of k-means."""
+        return is_kmeans(self.init)
+
+    def draw(
+        self, rows: RowDataset, sample: FloatArray, counts: FloatArray, random: np.random.RandomState
+    ) -> list[FloatArray]:
+        """Return the initial prototypes of each start, with the same number of clusters."""
+        assert self.n_clusters is not None
+        if self.at_kmeans:
+            return kmeans_solutions(self.n_clusters, sample, counts, random, n_init=self.n_init)
+        n_init = n_different_starts(self.init, self.n_init)
+        return [make_prototypes(self.init, self.n_clusters, sample, counts, random) for _ in range(n_init)]
+
+
+def is_kmeans(init: str | NumbersLike) -> bool:
+    """Return True if prototypes start at solutions of k-means."""
+    return isinstance(init, str) and init == "kmeans"
+
+
+def n_different_starts(init: str | NumbersLike, n_init: int) -> int:
+    """Return the number of starts, which is 1 if the initial prototypes are not random."""
+    return n_init if isinstance(init, str) and init != "peaks" else 1
+
+
 def make_prototypes(
     init: Any, n_clusters: int, sample: FloatArray, weights: FloatArray, random: np.random.RandomState
 ) -> FloatArray:
@@ -120,3 +207,66 @@ def check_prototypes(init: Any, n_clusters: int, n_features: int) -> FloatArray:
             f"clusters, and finite numbers; got shape {prototypes.shape}."
         )
     return prototypes
+
+
+def distinct_rows(rows: SparseBlock, weights: FloatArray) -> tuple[SparseBlock, FloatArray]:
+    """Return distinct rows with positive weights, and their total weights.
+
+    The order depends on the rows alone.
+    """
+    matrix = rows.matrix[weights > 0]
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    keys = [
+        matrix.indices[start:end].astype(np.int64).tobytes() + matrix.data[start:end].tobytes()
+        for start, end in pairwise(matrix.indptr)
+    ]
+    _, first, positions = np.unique(np.array(keys, dtype=object), return_index=True, return_inverse=True)
+    return SparseBlock(matrix[first]), np.bincount(positions, weights[weights > 0]).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Isometry:
+    """Sparse rows, and coordinates in which they have the same distances.
+
+    Attributes
+    ----------
+    rows : SparseBlock
+        Rows.
+    mean : ndarray of shape (n_features,)
+        Mean of the rows, where the coordinates are 0.
+    coordinates : ndarray of shape (n_rows, n_dimensions)
+        Coordinates of the rows.
+    vectors : ndarray of shape (n_rows, n_dimensions)
+        Weights of the rows in each direction.
+    """
+
+    rows: SparseBlock
+    mean: FloatArray
+    coordinates: FloatArray
+    vectors: FloatArray
+
+    @classmethod
+    def of(cls, rows: SparseBlock) -> "Isometry":
+        """Return an isometry from products of rows, whose number does not depend on the number of features."""
+        matrix = rows.matrix.astype(np.float64)
+        products = (matrix @ matrix.T).toarray()
+        centered = products - products.mean(axis=0) - products.mean(axis=1)[:, None] + products.mean()
+        values, vectors = eigh(centered)
+        is_positive = values > max(_ROUNDING_ERROR * len(rows) * values[-1], 0.0)
+        is_positive[-1] = True  # equal rows have a single direction of length 0
+        lengths = np.sqrt(np.maximum(values[is_positive], 0.0))
+        inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        mean = np.asarray(matrix.mean(axis=0)).ravel()
+        return cls(rows, mean, vectors[:, is_positive] * lengths, vectors[:, is_positive] * inverse)
+
+    def transform(self, points: FloatArray) -> FloatArray:
+        """Return the coordinates of the projections of points to the space of the rows."""
+        differences = points - self.mean
+        products = (self.rows.matrix @ differences.T).T - (differences @ self.mean)[:, None]
+        return np.asarray(products @ self.vectors)
+
+    def inverse_transform(self, points: FloatArray) -> FloatArray:
+        """Return points with coordinates as points with features."""
+        weights = points @ self.vectors.T
+        return np.asarray((self.rows.matrix.T @ weights.T).T + (1 - weights.sum(axis=1))[:, None] * self.mean)

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from evlearn.belief import FocalSets
+from evlearn.belief import FocalSets, check_masses
 from evlearn.blocks.open import needs_blocks
-from evlearn.cluster.centroids.robust_kmeans import rows_to_fit
+from evlearn.cluster.centroids.kmeans import rows_to_fit
 from evlearn.cluster.focal_families import (
     FamilyLike,
     has_two_steps,
@@ -25,13 +25,13 @@ from evlearn.cluster.focal_families import (
 )
 from evlearn.cluster.model_based.intervals import PairIntervals, percentile_intervals, replicate_probabilities
 from evlearn.cluster.pairwise.irqp import SweepResult, rows_against, stratified_indices, sweep_masses
-from evlearn.cluster.pairwise.pair_graph import pairs_with_targets
-from evlearn.cluster.pairwise.partners import check_partners, choose_pairs
-from evlearn.cluster.rowwise import BlockModel, RowwiseClusterer
+from evlearn.cluster.pairwise.pair_graph import check_partners, choose_pairs, pairs_with_targets
+from evlearn.cluster.row_clusterer import BlockModel, RowwiseClusterer
 from evlearn.mixture import ParsimoniousGaussianMixture
-from evlearn.mixture.bootstrap import Replicates, bootstrap
+from evlearn.mixture.bootstrap import GaussianReplicates, Replicates, bootstrap
 from evlearn.partition import CredalPartition
 from evlearn.partition.relational import check_pairs
+from evlearn.storage import fields
 from evlearn.utils.convergence import Report, Trace, atomic_fit, publish_trace, warn_caller
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Count, Steps, expect_tasks, report_message
@@ -52,6 +52,7 @@ _MIN_REPLICATES = 20
 _GAP_COMPONENTS = 5
 
 
+@fields.stored
 class BootClus(RowwiseClusterer):
     r"""Calibrated evidential clustering with a mixture model and bootstrap confidence intervals.
 
@@ -156,6 +157,10 @@ class BootClus(RowwiseClusterer):
     >>> bool((intervals.belief <= intervals.plausibility).all())
     True
     """
+
+    _model: "fields.Stored[BootstrapModel]"
+    n_clusters_: fields.StoredIfSet[fields.PositiveCount]
+    n_bootstrap_: fields.StoredIfSet[fields.PositiveCount]
 
     _takes_gaps = True
     # "stopping" is "last" or "average" (the running average of the papers). "n_init" and "variance_floor" are
@@ -295,6 +300,7 @@ class BootClus(RowwiseClusterer):
         return replicate_probabilities(shares, shares, first, second)
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.n_clusters is not None:
             check_integer("n_clusters", self.n_clusters, 1)
         if self.mixture is not None and not (self.n_clusters is None and self.covariance_models == "auto"):
@@ -305,8 +311,6 @@ class BootClus(RowwiseClusterer):
         check_real("confidence_level", self.confidence_level, 0, 1)
         check_integer("n_bootstrap", self.n_bootstrap, 2)
         check_partners(self.n_partners)
-        check_real("tol", self.tol, 0)
-        check_integer("max_iter", self.max_iter, 1)
 
     # The mixture and its resamples
 
@@ -388,7 +392,22 @@ class BootClus(RowwiseClusterer):
             warn_caller(message, ConvergenceWarning)
         return result
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model = self._model
+        check_masses(model.masses, model.focal_sets)
+        replicates: Any = model.replicates
+        _, n_components, n_features = replicates.mixtures.means.shape
+        fields.check_features(self, n_features)
+        if n_components != model.focal_sets.frame_size:
+            raise ValueError(f"its mixtures have {n_components} components, which is not the number of clusters")
+        replicates.posterior(replicates.units.center[None])  # raises if a covariance matrix is singular
+        fields.check_count(self, "n_clusters_", n_components)
+        fields.check_count(self, "n_bootstrap_", len(replicates))
 
+
+@fields.stored
 @dataclass(frozen=True, kw_only=True)
 class BootstrapModel(BlockModel):
     """Model that assigns masses to rows, by resampled mixtures and reference samples.
@@ -403,9 +422,9 @@ class BootstrapModel(BlockModel):
         Confidence level of the intervals.
     """
 
-    replicates: Replicates
-    probabilities: FloatArray
-    confidence: float
+    replicates: Annotated[Replicates, fields.instance(GaussianReplicates)]
+    probabilities: Annotated[FloatArray, fields.array(3, low=0, high=fields.LARGEST_MASS)]
+    confidence: fields.Fraction
 
     def __post_init__(self) -> None:
         # Compiled code reads these arrays without bounds checks.
@@ -471,6 +490,3 @@ def masses_of_probabilities(shares: FloatArray, focal_sets: FocalSets) -> FloatA
 
 def _with_empty_set(masses: FloatArray) -> FloatArray:
     return np.hstack([np.zeros((len(masses), 1)), masses])
-
-
-__all__ = ["BootClus", "masses_from_intervals"]

@@ -99,6 +99,3 @@ def replicate_probabilities(left: FloatArray, right: FloatArray, first: IntArray
     values = np.empty((len(first), left.shape[2]), dtype=np.float32)
     same_cluster(left, right, first, second, values)
     return values
-
-
-__all__ = ["PairIntervals", "percentile_intervals"]

@@ -10,14 +10,14 @@ from sklearn.utils import check_random_state
 
 from evlearn.belief import FocalSets
 from evlearn.blocks.open import needs_blocks
-from evlearn.cluster.centroids.robust_kmeans import rows_to_fit
+from evlearn.cluster.centroids.kmeans import rows_to_fit
 from evlearn.cluster.outlier_rule import OUTLIER_RATE, OutlierRule, Segments
-from evlearn.cluster.rowwise import RowwiseClusterer
+from evlearn.cluster.row_clusterer import RowwiseClusterer
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import GaussianReplicates
-from evlearn.mixture.em import Mixture
-from evlearn.mixture.units import Units
+from evlearn.mixture.em import Mixture, Units
 from evlearn.partition import CredalPartition
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit, ignoring_collapse, warn_of_collapse
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import expect_tasks
@@ -32,6 +32,7 @@ _MIXTURE_PARAMS = {"variance_floor": 0.1, "n_init": 3, "tol": 1e-5, "max_iter": 
 _MAX_INFINITE_SHARE = 0.1
 
 
+@fields.stored
 class MergedMixture(RowwiseClusterer):
     r"""Clustering by merging overlapping components of a Gaussian mixture, for clusters of any shape.
 
@@ -119,6 +120,10 @@ class MergedMixture(RowwiseClusterer):
     >>> int(min((model.labels_ != y).sum(), (model.labels_ == y).sum()))
     0
     """
+
+    _model: "fields.Stored[MergedModel]"
+    components_: fields.StoredIfSet[fields.Indices]
+    overlaps_: fields.StoredIfSet[fields.Vector]
 
     _takes_gaps = True
 
@@ -239,7 +244,22 @@ class MergedMixture(RowwiseClusterer):
             )
         return numbers
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model = self._model
+        mixture = model.mixture
+        _, n_components, n_features = mixture.mixtures.means.shape
+        fields.check_features(self, n_features)
+        mixture.posterior(mixture.units.center[None])  # raises if a covariance matrix is singular
+        check_shape("components_", self.__dict__.get("components_"), (n_components,))
+        if not np.array_equal(
+            model.focal_sets.membership, FocalSets.simple(model.focal_sets.frame_size).membership
+        ):
+            raise ValueError("its sets must be the single clusters and the set of all clusters")
 
+
+@fields.stored
 @dataclass(frozen=True, kw_only=True)
 class MergedModel:
     """Model that assigns masses to rows, by a mixture whose components belong to clusters.
@@ -257,7 +277,7 @@ class MergedModel:
     """
 
     mixture: GaussianReplicates
-    components: IntArray
+    components: fields.Indices
     focal_sets: FocalSets
     outliers: OutlierRule | None = None
 
@@ -332,6 +352,3 @@ def leave_one_out_squares(squares: FloatArray, shares: FloatArray, counts: Float
 
 def _stacked(mixture: ParsimoniousGaussianMixture) -> Mixture:
     return Mixture(*(array[None] for array in (mixture.weights_, mixture.means_, mixture.covariances_)))
-
-
-__all__ = ["MergedMixture", "MergedModel", "merge"]

@@ -21,8 +21,11 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
-from evlearn.cluster.neighbors.search import BLOCK, Neighbors, check_finite, find_neighbors, is_metric
+from evlearn.cluster.dissimilarities import (
+    distances_between,
+    read_precomputed,
+)
+from evlearn.neighbors import BLOCK, Neighbors, check_finite, find_neighbors, is_metric
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray, Metric
 from evlearn.utils.validation import check_integer, check_real
@@ -278,8 +281,7 @@ def _read_data(X: Any, metric: Any) -> FloatArray:
         if np.abs(data).max() > _LARGEST:
             raise ValueError(f"X has values beyond {_LARGEST:g}, whose squares overflow; divide X by a constant.")
         return data
-    check_dissimilarities(data, square=True)
-    return symmetric_dissimilarities(data)
+    return read_precomputed(data, reset=True, squares=False).data
 
 
 def _width(n_neighbors: int | str, n_samples: int) -> int:
@@ -287,6 +289,3 @@ def _width(n_neighbors: int | str, n_samples: int) -> int:
     if isinstance(n_neighbors, str):
         n_neighbors = min(100, max(10, -(-n_samples // 10)))
     return min(int(n_neighbors), n_samples - 1)
-
-
-__all__ = ["BeliefPeaks", "belief_peaks"]

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import Event
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
@@ -17,13 +16,14 @@ from evlearn.belief import FocalSets
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.dissimilarities import check_diagonal, check_dissimilarities
 from evlearn.cluster.neighbors.label_search import LabelArray, Support, combine_evidence, search_labels
-from evlearn.cluster.neighbors.search import find_copies, find_nearest, find_neighbors, is_metric
+from evlearn.neighbors import find_copies, find_nearest, find_neighbors, is_metric
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
+from evlearn.storage import fields
 from evlearn.utils.convergence import (
     Trace,
     atomic_fit,
-    best_of,
+    best_descent,
     publish_trace,
     warn_of_collapse,
 )
@@ -40,6 +40,7 @@ _MAX_DISTINCT_LABELS, _MAX_RANDOM_LABELS = 1000, 500
 _SINGLES_SHARE = 0.5
 
 
+@fields.stored
 class EKNNClus(EvidentialClusterer):
     r"""EK-NNclus: evidential clustering by nearest neighbors, which also determines the number of clusters.
 
@@ -126,6 +127,10 @@ class EKNNClus(EvidentialClusterer):
     >>> model.n_clusters_
     4
     """
+
+    _model: "fields.Stored[NeighborModel]"
+    n_clusters_: fields.StoredIfSet[fields.PositiveCount]
+    scale_: fields.StoredIfSet[fields.PositiveNumber]
 
     # Exponent b of the support ``exp(-(d / s)**b)``, and lower bound of distances relative to the scale s.
     _switches = MappingProxyType({"power": 2.0, "min_distance": 1e-6})
@@ -237,11 +242,10 @@ class EKNNClus(EvidentialClusterer):
     # The data and the graph
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_integer("n_neighbors", self.n_neighbors, 1, or_auto=True)
         check_real("q", self.q, 0, 1, open_low=True)
         check_choice("graph", self.graph, ("directed", "union"))
-        check_integer("n_init", self.n_init, 1)
-        check_integer("max_iter", self.max_iter, 1)
         if np.ndim(self.y_init) == 0:
             check_integer("y_init", self.y_init, 1, or_auto=True)
         if is_metric(self.metric, "seuclidean", "mahalanobis"):
@@ -296,8 +300,14 @@ class EKNNClus(EvidentialClusterer):
             orders = self._orders(weights.shape[0], generator)
             return search_labels(weights, start, orders, max_iter=self.max_iter, stop=stop, report=report)
 
-        run = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        return best_of(run(delayed(run_start)(seed) for seed in seeds), lambda trace: -trace.objective)
+        return best_descent(
+            run_start,
+            seeds,
+            key=lambda trace: -trace.objective,
+            start_is_result=False,
+            n_jobs=self.n_jobs,
+            stop=stop,
+        )
 
     def _check_start(self, copies: "_Copies") -> LabelArray | None:
         """Return the labels of the distinct samples in `y_init`; None if it contains no labels."""
@@ -331,7 +341,16 @@ class EKNNClus(EvidentialClusterer):
                 "These are outliers, or n_neighbors and q are too small; raise them to find fewer clusters.",
             )
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model = self._model
+        self._check_reach(model.metric, model.training, np.array([len(model.labels) - 1]))
+        fields.check_features(self, len(model.labels) if model.training is None else model.training.shape[1])
+        fields.check_count(self, "n_clusters_", model.focal_sets.frame_size)
 
+
+@fields.stored
 @dataclass(frozen=True)
 class NeighborModel:
     """Labeled samples that support labels of new samples.
@@ -355,13 +374,13 @@ class NeighborModel:
         by another one. None if there are no copies.
     """
 
-    training: FloatArray | None
-    labels: LabelArray
+    training: fields.Matrix | None
+    labels: Annotated[LabelArray, fields.array(1, "i", low=0)]
     support: Support
-    n_neighbors: int | None
-    metric: Any
+    n_neighbors: fields.PositiveCount | None
+    metric: Annotated[Any, fields.text()]
     focal_sets: FocalSets
-    shares: FloatArray | None = None
+    shares: fields.NonnegativeVector | None = None
 
     def __post_init__(self) -> None:
         # Compiled code uses these arrays as indices without bounds checks.
@@ -473,6 +492,3 @@ def _check_graph(graph: csr_array, *, square: bool) -> csr_array:
     if square and graph.nnz:
         check_diagonal(graph)
     return graph
-
-
-__all__ = ["EKNNClus"]

@@ -8,13 +8,14 @@ in the same cluster are added. Graphs are sparse matrices in CSR form, with a ro
 from collections.abc import Iterable
 from dataclasses import dataclass
 from threading import Event
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from evlearn.kernels.label_search import add_evidence, agreement, sweep
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.typing import FloatArray
@@ -29,6 +30,7 @@ _QUANTILE_SAMPLE = 5_000_000
 _BLOCK_ROWS = 1 << 13
 
 
+@fields.stored
 @dataclass(frozen=True)
 class Support:
     """Support of a neighbor for the same cluster, as a function of its distance.
@@ -43,9 +45,9 @@ class Support:
         Lower bound of distances, relative to the scale.
     """
 
-    scale: float
-    power: float
-    min_distance: float
+    scale: fields.PositiveNumber
+    power: Annotated[float, fields.number(0, 100, above=True)]
+    min_distance: fields.Fraction
 
     @classmethod
     def of(cls, graph: csr_array, *, q: float, power: float, min_distance: float) -> "Support":

@@ -11,23 +11,23 @@ from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
+from evlearn.belief import check_masses
 from evlearn.blocks.open import needs_blocks
 from evlearn.blocks.sparse import Features, SparseBlock, with_length
-from evlearn.cluster.collapse import warn_of_small_clusters
-from evlearn.cluster.dissimilarities import SPARSE_METRICS, check_dissimilarities, symmetric_dissimilarities
+from evlearn.cluster.dissimilarities import SPARSE_METRICS, read_precomputed
+from evlearn.cluster.fit_warnings import warn_of_small_clusters
 from evlearn.cluster.focal_families import FamilyLike, make_focal_sets
-from evlearn.cluster.pairwise import by_landmarks, exact, stochastic
 from evlearn.cluster.pairwise.irqp import labels_of, stratified_indices
 from evlearn.cluster.pairwise.landmarks import LandmarkModel
-from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, TransformKind
-from evlearn.cluster.pairwise.partners import ring_distances
+from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, TransformKind, ring_distances
 from evlearn.cluster.pairwise.problem import Problem, Solution
 from evlearn.cluster.pairwise.scales import Quantile, check_d0
-from evlearn.cluster.pairwise.stochastic import MAX_SWEEPS
-from evlearn.cluster.rowwise import RowwiseClusterer
+from evlearn.cluster.pairwise.solvers import MAX_SWEEPS, solve_by_landmarks, solve_exactly, solve_stochastically
+from evlearn.cluster.row_clusterer import RowwiseClusterer
 from evlearn.constraints import NamedConstraints, PairwiseConstraints
 from evlearn.constraints.named import resolve_constraints
 from evlearn.partition import CredalPartition
+from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit, publish_trace
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Steps
@@ -41,6 +41,7 @@ _MAX_LANDMARKS = 500
 _MAX_SHEPARD_PAIRS = 50_000
 
 
+@fields.stored
 class EVCLUS(RowwiseClusterer):
     r"""Evidential clustering of samples or dissimilarities, in which similar samples have little conflict.
 
@@ -165,6 +166,11 @@ class EVCLUS(RowwiseClusterer):
       sure: a belief of 0.60 or more in one cluster
     """
 
+    _model: fields.Stored[LandmarkModel]
+    d0_: fields.StoredIfSet[fields.NonnegativeNumber]
+    d1_: fields.StoredIfSet[fields.NonnegativeNumber]
+    stress_: fields.StoredIfSet[fields.ExtendedNumber]
+
     _takes_gaps = True
 
     # Switches for the reproduction of R and of the papers: "stopping" is "last" or "average" (the running average
@@ -260,7 +266,8 @@ class EVCLUS(RowwiseClusterer):
         problem = self._problem(
             data, resolve_constraints(constraints, X, len(data)), check_random_state(self.random_state)
         )
-        solution = exact.solve(problem) if self.solver == "exact" else stochastic.solve(problem)
+        solve = solve_exactly if self.solver == "exact" else solve_stochastically
+        solution = solve(problem)
         partition = CredalPartition(solution.masses, solution.focal_sets, validate=False)
         chosen = stratified_indices(partition.to_hard(), _MAX_LANDMARKS, problem.random)
         masses = np.ascontiguousarray(solution.masses[chosen])
@@ -291,7 +298,7 @@ class EVCLUS(RowwiseClusterer):
             if needs_blocks(X):  # arrays in memory are already checked
                 check_range("X", landmarks, fitting=True)
             data: Features = sample[:, chosen] if self._precomputed else landmarks
-            solution = by_landmarks.solve(self._problem(data, constraints, random))
+            solution = solve_by_landmarks(self._problem(data, constraints, random))
             self._model = self._make_model(chosen, landmarks, solution.masses, solution)
             self.focal_sets_ = solution.focal_sets
             self._publish_masses(rows)
@@ -356,11 +363,9 @@ class EVCLUS(RowwiseClusterer):
     # The data and the problem
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_integer("n_clusters", self.n_clusters, 1)
         check_integer("n_landmarks", self.n_landmarks, 2)
-        check_integer("n_init", self.n_init, 1)
-        check_integer("max_iter", self.max_iter, 1)
-        check_real("tol", self.tol, 0)
         check_real("constraint_weight", self.constraint_weight, 0)
         check_choice("solver", self.solver, ("exact", "stochastic", "landmark"))
         check_choice("loss", self.loss, ("stress", "mse"))
@@ -396,9 +401,7 @@ class EVCLUS(RowwiseClusterer):
             values = data.matrix.data if isinstance(data, SparseBlock) else data
             check_range("X", np.nan_to_num(values) if numbers.has_gaps else values, fitting=reset)
             return numbers
-        check_range("X", data.astype(np.float64, copy=False), fitting=reset)
-        check_dissimilarities(data, square=reset)
-        return Numbers(symmetric_dissimilarities(data) if reset else data, False)
+        return read_precomputed(data, reset=reset)
 
     # The result
 
@@ -421,5 +424,9 @@ class EVCLUS(RowwiseClusterer):
                 solution.masses, Y, _MAX_SHEPARD_PAIRS
             )
 
-
-__all__ = ["EVCLUS"]
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model = self._model
+        check_masses(model.masses, model.focal_sets)
+        self._check_reach(model.metric, model.landmarks, model.indices)

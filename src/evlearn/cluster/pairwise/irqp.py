@@ -16,7 +16,7 @@ from evlearn.belief import FocalSets
 from evlearn.cluster.focal_families import random_masses
 from evlearn.cluster.pairwise.pair_graph import AllPairs, PairGraph
 from evlearn.constraints import PairwiseConstraints
-from evlearn.constraints.penalty import Penalty
+from evlearn.constraints.pairwise import Penalty
 from evlearn.kernels.simplex_qp import solve_many
 from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.typing import FloatArray, IntArray
@@ -43,10 +43,11 @@ class Sweepable(Protocol):
 
 @dataclass(frozen=True)
 class SweepResult:
-    """Masses after the sweeps, and their objective without the penalty of constraints."""
+    """Masses after the sweeps, their objective without the penalty of constraints, and their sets."""
 
     masses: FloatArray
     stress: float
+    focal_sets: FocalSets
 
 
 def normalization(pairs: Pairs, loss: str) -> float:
@@ -103,7 +104,7 @@ def sweep_masses(
 
     end = descend(step, Trace(M, [start]), max_iter=max_iter, report=report)
     stress = end.objective - (penalty.value(M) if penalty else 0.0)
-    return end.with_state(SweepResult(M, stress))
+    return end.with_state(SweepResult(M, stress, focal_sets))
 
 
 @dataclass

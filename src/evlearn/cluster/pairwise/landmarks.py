@@ -6,7 +6,7 @@ product for linear terms, and a small program for each row.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from evlearn.blocks.sparse import Features, SparseBlock
 from evlearn.cluster.dissimilarities import distances_between, squared_distances
 from evlearn.cluster.pairwise.irqp import rows_against
 from evlearn.cluster.pairwise.pair_graph import Transform
+from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.typing import BoolArray, FloatArray, IntArray
+from evlearn.utils.typing import BoolArray, FloatArray
 from evlearn.utils.validation import check_shape
 
 #: Number of rows per block.
@@ -26,6 +27,7 @@ _BLOCK_ROWS = 2048
 _MAX_ROUNDING = 1e-13
 
 
+@fields.stored
 @dataclass(frozen=True)
 class LandmarkModel:
     """Landmarks with known masses, and their comparison with other samples.
@@ -46,12 +48,12 @@ class LandmarkModel:
         Dissimilarity.
     """
 
-    indices: IntArray
-    landmarks: Any
-    masses: FloatArray
+    indices: fields.Indices
+    landmarks: Annotated[Any, fields.optional(fields.array(2))]
+    masses: fields.Masses
     focal_sets: FocalSets
     transform: Transform
-    metric: Any
+    metric: Annotated[Any, fields.text()]
 
     def __post_init__(self) -> None:
         # Compiled code does not check shapes.

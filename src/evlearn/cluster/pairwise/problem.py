@@ -12,14 +12,17 @@ from evlearn.cluster.dissimilarities import distances_between
 from evlearn.cluster.focal_families import has_two_steps
 from evlearn.cluster.isolation import CrispClusters, crisp_clusters
 from evlearn.cluster.pairwise.irqp import Pairs, SweepResult, crisp_masses
-from evlearn.cluster.pairwise.pair_graph import AllPairs, Transform, regular_graph, symmetrize
-from evlearn.cluster.pairwise.partners import (
+from evlearn.cluster.pairwise.pair_graph import (
     DEFAULT_PARTNERS,
     MAX_SAMPLES_OF_ALL_PAIRS,
+    AllPairs,
+    Transform,
     draw_partners,
     partner_distances,
     read_partners,
+    regular_graph,
     sample_rings,
+    symmetrize,
 )
 from evlearn.cluster.pairwise.scales import Scale, select_scale, selects_d0, targets_of
 from evlearn.constraints import PairwiseConstraints
@@ -217,8 +220,6 @@ class Solution:
     ----------
     trace : Trace
         Masses, and the history of the descent.
-    focal_sets : FocalSets
-        Sets of the columns of the masses.
     transform : Transform
         Transform of dissimilarities to target conflicts.
     pairs : AllPairs, PairGraph or None, default=None
@@ -226,7 +227,6 @@ class Solution:
     """
 
     trace: Trace[SweepResult]
-    focal_sets: FocalSets
     transform: Transform
     pairs: Pairs | None = None
 
@@ -234,3 +234,8 @@ class Solution:
     def masses(self) -> FloatArray:
         """Masses."""
         return self.trace.state.masses
+
+    @property
+    def focal_sets(self) -> FocalSets:
+        """Sets of the columns of the masses."""
+        return self.trace.state.focal_sets

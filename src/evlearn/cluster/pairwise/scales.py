@@ -11,7 +11,8 @@ from evlearn.belief import FocalSets
 from evlearn.cluster.pairwise.irqp import best_start, crisp_masses, labels_of, short_descent
 from evlearn.cluster.pairwise.pair_graph import AllPairs, Transform, TransformKind
 from evlearn.partition.verdict import OUTLIER_MASS
-from evlearn.utils.specification import Specification
+from evlearn.storage import fields
+from evlearn.utils.parameters import Specification
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_real
 
@@ -29,6 +30,7 @@ _SEPARATION_FACTORS, _SWEEPS = (1.0, 1.25, 1.5), 25
 _QUANTILE_SAMPLE = 5_000_000
 
 
+@fields.stored
 @dataclass
 class Quantile(Specification):
     """Quantile of the dissimilarities, for the parameter `d0`.

@@ -1,31 +1,31 @@
 """ECMdd: evidential c-medoids, whose prototypes are samples."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from threading import Event
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import squareform
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets
-from evlearn.cluster.base import EvidentialClusterer
-from evlearn.cluster.collapse import warn_of_small_clusters
-from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
+from evlearn.cluster.dissimilarities import (
+    DissimilarityClusterer,
+    distances_between,
+    typical_value,
+)
+from evlearn.cluster.fit_warnings import warn_of_small_clusters
 from evlearn.cluster.focal_families import (
     FamilyLike,
     has_two_steps,
     kind_of,
     make_focal_sets,
-    n_pair_neighbors,
-    neighbor_pairs,
+    pairs_after_fit,
     refuse_too_many_sets,
 )
 from evlearn.cluster.isolation import BEYOND_REACH, crisp_clusters
-from evlearn.cluster.neighbors.search import check_finite
 from evlearn.cluster.relational.medoids import (
     KINDS_OF_MEDOIDS,
     MedoidKind,
@@ -41,13 +41,19 @@ from evlearn.cluster.relational.medoids import (
     settle_medoids,
     spread_medoids,
 )
+from evlearn.neighbors import check_finite
 from evlearn.partition import CredalPartition
-from evlearn.partition.estimators import with_names_of
-from evlearn.utils.chunks import row_blocks
-from evlearn.utils.convergence import Trace, atomic_fit, best_of, descend, publish_trace, warn_of_collapse
+from evlearn.storage import fields
+from evlearn.utils.convergence import (
+    Trace,
+    atomic_fit,
+    best_descent,
+    descend,
+    publish_trace,
+    warn_of_collapse,
+)
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Steps
-from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, IntArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import (
     check_choice,
@@ -55,19 +61,17 @@ from evlearn.utils.validation import (
     check_no_extreme_rows,
     check_range,
     check_real,
+    check_shape,
 )
 
-#: Quantile of the dissimilarities that bounds the distance to the empty set.
-_DELTA_QUANTILE = 0.95
 #: Exponent of the masses below which it is not reduced.
 _MIN_BETA = 1.01
 #: Number of starts of crisp c-medoids.
 _HARD_STARTS = 10
-#: Maximum number of dissimilarities of new samples in memory.
-_BLOCK_SIZE = 1 << 22
 
 
-class ECMdd(EvidentialClusterer):
+@fields.stored
+class ECMdd(DissimilarityClusterer):
     r"""Evidential c-medoids: each cluster, and each set of clusters, is represented by samples.
 
     A medoid is a sample in the middle of a cluster. It only requires dissimilarities, of any kind, and it can be
@@ -181,6 +185,13 @@ class ECMdd(EvidentialClusterer):
       sure: a belief of 0.60 or more in one cluster
     """
 
+    _model: fields.Stored[MedoidModel]
+    _training: fields.Stored[fields.Matrix | None]
+    beta_: fields.StoredIfSet[Annotated[float, fields.number(1)]]
+    medoid_indices_: fields.StoredIfSet[fields.Indices]
+    prototype_weights_: fields.StoredIfSet[fields.NonnegativeMatrix]
+    delta_: fields.StoredIfSet[fields.NonnegativeExtendedNumber]
+
     def __init__(
         self,
         n_clusters: int = 3,
@@ -231,7 +242,8 @@ class ECMdd(EvidentialClusterer):
             Fitted estimator.
         """
         self._check_parameters()
-        data = self._read_data(X, reset=True)
+        data = self._read_data(X, reset=True).data
+        check_no_extreme_rows("X", data)  # which would be medoids, because initial medoids are distant
         refuse_too_many_sets(self.focal_sets, self.n_clusters, (len(data), 1), instead="focal_sets='simple'")
         focal_sets = make_focal_sets(self.focal_sets, self.n_clusters)
         dissimilarities = data if self._precomputed else distances_between(data, data, self.metric)
@@ -261,36 +273,14 @@ class ECMdd(EvidentialClusterer):
         self.delta_ = float(np.sqrt(state.model.empty * cost_unit))
         return self
 
-    def predict_mass(self, X: ArrayLike) -> CredalPartition:
-        """Compute the mass functions of new or training samples.
+    @property
+    def _columns(self) -> IntArray:
+        objects: IntArray = self._model.medoids.objects
+        return objects
 
-        The masses of training samples are equal to `masses_`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or (n_samples, n_training_samples)
-            Features, or dissimilarities to the samples of the training set if `metric` is "precomputed".
-
-        Returns
-        -------
-        CredalPartition
-            Mass function of each sample.
-        """
-        check_is_fitted(self)
-        data = self._read_data(X, reset=False)
-        masses = np.empty((len(data), len(self.focal_sets_)))
-        objects = self._model.medoids.objects
-        dissimilarities: FloatArray
-        for block in row_blocks(len(data), max(1, _BLOCK_SIZE // len(objects))):
-            if self._training is None:
-                dissimilarities = data[block][:, objects].astype(np.float64)
-            else:
-                dissimilarities = distances_between(data[block], self._training, self.metric)
-            check_finite(dissimilarities, self.metric)
-            masses[block] = self._model.assign(dissimilarities)
-        return with_names_of(
-            X, self._finalize_partition(CredalPartition(masses, self.focal_sets_, validate=False))
-        )
+    def _masses_of(self, dissimilarities: FloatArray) -> FloatArray:
+        check_finite(dissimilarities, self.metric)
+        return np.asarray(self._model.assign(dissimilarities.astype(np.float64, copy=False)))
 
     def _warn_of_collapse(self) -> None:
         medoids = self.medoid_indices_[: self.n_clusters]
@@ -306,43 +296,21 @@ class ECMdd(EvidentialClusterer):
     # The data and the problem
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_integer("n_clusters", self.n_clusters, 1)
         if not isinstance(self.medoids, MedoidKind):
             check_choice("medoids", self.medoids, KINDS_OF_MEDOIDS)
         if (kind := kind_of(self.focal_sets)) is not None:
             check_choice("focal_sets", kind, ("full", "pairs", "simple", "neighbor_pairs"))
         check_real("alpha", self.alpha, 0, 100)
-        check_real("beta", self.beta, 1, open_low=True, or_auto=True)
-        check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
-        check_integer("n_init", self.n_init, 1)
-        check_integer("max_iter", self.max_iter, 1)
-        check_real("tol", self.tol, 0)
         if isinstance(self.init, str):
             check_choice("init", self.init, ("hard", "spread", "random"))
-
-    def _read_data(self, X: Any, *, reset: bool) -> FloatArray:
-        kinds, min_samples = [np.float64, np.float32], 2 if reset else 1
-        data = read_numbers(self, X, reset=reset, dtype=kinds, ensure_min_samples=min_samples).data
-        if reset and len(data) < self.n_clusters:
-            raise ValueError(
-                f"n_clusters={self.n_clusters} is larger than n_samples={len(data)}; use fewer clusters or more "
-                "samples."
-            )
-        if reset:
-            check_no_extreme_rows("X", data)  # which would be medoids, because initial medoids are distant
-        if not self._precomputed:
-            return data
-        check_dissimilarities(data, square=reset)
-        return symmetric_dissimilarities(data) if reset else data
 
     def _empty_cost(self, dissimilarities: FloatArray, unit: float, reach: float) -> float:
         """Return the cost of the empty set."""
         if not isinstance(self.delta, str):
             return float(self.delta) / self._cost_unit(unit) * float(self.delta)
-        distance = float(np.quantile(squareform(dissimilarities, checks=False), _DELTA_QUANTILE))
-        # If more than 95 % of the pairs are duplicates, any positive distance separates them from the rest.
-        distance = distance or float(dissimilarities.max()) or 1.0
-        distance = min(distance, BEYOND_REACH * reach)
+        distance = min(typical_value(dissimilarities) or 1.0, BEYOND_REACH * reach)
         return distance**2 if self._squared else distance
 
     @property
@@ -379,32 +347,51 @@ class ECMdd(EvidentialClusterer):
         def report(number: int, value: float) -> None:
             steps(number, value * self._cost_unit(unit))
 
-        def fit(start: IntArray, sets: FocalSets, beta: float) -> Trace[MedoidState]:
-            rule = MedoidRule(sets, beta, kind, unit)
+        def fit(start: IntArray, sets: FocalSets = focal_sets, exponent: float = beta) -> Trace[MedoidState]:
+            rule = MedoidRule(sets, exponent, kind, unit)
             factors = rule.table.sum(axis=1) ** float(self.alpha)
-            model = MedoidModel(sets, rule.single(start, dissimilarities), factors, empty, beta, unit)
+            model = MedoidModel(sets, rule.single(start, dissimilarities), factors, empty, exponent, unit)
             first = MedoidState.at(rule.at(model, kind.name, start, dissimilarities), dissimilarities)
             step = medoid_step(dissimilarities, rule, kind=kind.name, tol=self.tol)
             trace = Trace(first, [first.objective])
             return descend(step, trace, max_iter=self.max_iter, stop=stop, report=report)
 
-        run = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        traces = run(delayed(fit)(start, focal_sets, beta) for start in starts)
-        trace = best_of(traces, lambda trace: best_medoids(trace).objective)
+        crisp_medoids = starts[0] if has_small_clusters and is_automatic else None
+        return best_descent(
+            fit,
+            starts,
+            refine=partial(self._refine, fit, focal_sets, beta, crisp_medoids, dissimilarities[ordinary]),
+            key=lambda trace: best_medoids(trace).objective,
+            start_is_result=False,
+            n_jobs=self.n_jobs,
+            stop=stop,
+        )
+
+    def _refine(
+        self,
+        fit: Callable[[IntArray, FocalSets, float], Trace[MedoidState]],
+        focal_sets: FocalSets,
+        beta: float,
+        crisp_medoids: IntArray | None,
+        dissimilarities: FloatArray,
+        trace: Trace[MedoidState],
+    ) -> Trace[MedoidState]:
+        """Return a descent whose medoids do not move far from crisp ones, or one with the pairs of neighbors.
+
+        The dissimilarities are those of ordinary samples to all samples.
+        """
         # With vague masses, medoids may move from small clusters to parts of a large cluster.
-        while has_small_clusters and is_automatic and not trace.interrupted and beta > _MIN_BETA:
+        while crisp_medoids is not None and not trace.interrupted and beta > _MIN_BETA:
             ends = best_medoids(trace).model.medoids.chosen[: self.n_clusters]
-            if not has_drifted(dissimilarities[ordinary], starts[0], ends):
+            if not has_drifted(dissimilarities, crisp_medoids, ends):
                 break
             beta = (1 + beta) / 2
-            trace = fit(starts[0], focal_sets, beta)
+            trace = fit(crisp_medoids, focal_sets, beta)
         if not has_two_steps(self.focal_sets) or trace.interrupted:
             return trace
         best = best_medoids(trace)
-        partition = CredalPartition(best.masses, focal_sets, validate=False)
-        neighbors = neighbor_pairs(partition, n_neighbors=n_pair_neighbors(self.focal_sets))
-        refined = fit(best.model.medoids.chosen[: self.n_clusters], neighbors.focal_sets, beta)
-        return refined if refined.n_iter else replace(trace, interrupted=True)
+        neighbors = pairs_after_fit(self.focal_sets, best.masses, focal_sets)
+        return fit(best.model.medoids.chosen[: self.n_clusters], neighbors.focal_sets, beta)
 
     def _starts(self, n_samples: int, ordinary: IntArray, dissimilarities: FloatArray) -> list[IntArray]:
         """Return initial medoids, which are ordinary samples unless they are given.
@@ -428,6 +415,21 @@ class ECMdd(EvidentialClusterer):
         crisp_medoids = settle_medoids(block, np.searchsorted(indices, medoids))
         return exponent_of(block**2 if self._squared else block, crisp_medoids)
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model, training = self._model, self._training
+        if training is not None:
+            check_shape("_training", training, (len(model.medoids.objects), self.n_features_in_))
+        self._check_reach(self._metric, training, model.medoids.objects)
+        median = model.medoid_dissimilarities is not None
+        if median != (self._kind.name == "median"):
+            raise ValueError(
+                f"its parameter medoids is {fields.shortened(self.medoids)}, which does not match its model"
+            )
+        shape = (model.focal_sets.frame_size,) if median else model.medoids.chosen.shape
+        check_shape("medoid_indices_", self.__dict__.get("medoid_indices_"), shape)
+
 
 def _read_medoids(init: Any, n_clusters: int, n_samples: int) -> IntArray:
     medoids = np.asarray(init)
@@ -441,6 +443,3 @@ def _read_medoids(init: Any, n_clusters: int, n_samples: int) -> IntArray:
             f"init must contain different sample indices from 0 to {n_samples - 1}, got {medoids.tolist()}."
         )
     return medoids.astype(np.intp)
-
-
-__all__ = ["ECMdd"]

@@ -8,15 +8,16 @@ clusters (`MedoidDissimilarities`).
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.set_costs import masses_of_costs, total_cost
+from evlearn.storage import fields
 from evlearn.utils.convergence import Step, Trace
-from evlearn.utils.specification import Specification
+from evlearn.utils.parameters import Specification
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_choice, check_real, check_shape
 
@@ -34,6 +35,7 @@ _MIN_BETA, _MAX_BETA = 1.1, 2.0
 KINDS_OF_MEDOIDS = ("single", "weighted", "median")
 
 
+@fields.stored
 @dataclass
 class MedoidKind(Specification):
     """Kind of medoids of `ECMdd`, with its parameters.
@@ -164,6 +166,7 @@ class MedoidRule:
         return Medoids.of(weights.argmax(axis=1), weights**self.kind.weight_exponent, weights)
 
 
+@fields.stored
 @dataclass(frozen=True)
 class Medoids:
     """Samples that represent the nonempty sets.
@@ -180,10 +183,10 @@ class Medoids:
         Weights of weighted medoids; each row has sum 1.
     """
 
-    chosen: IntArray
-    objects: IntArray
-    factors: FloatArray
-    weights: FloatArray | None = None
+    chosen: fields.Indices
+    objects: fields.Indices
+    factors: fields.NonnegativeMatrix
+    weights: fields.NonnegativeMatrix | None = None
 
     def __post_init__(self) -> None:
         check_shape("objects", self.objects, (max(len(self.objects), 1),))
@@ -196,6 +199,7 @@ class Medoids:
         return cls(chosen, objects, np.ascontiguousarray(factors[:, objects]), weights)
 
 
+@fields.stored
 @dataclass(frozen=True)
 class MedoidDissimilarities:
     r"""Distances to sets of clusters in median evidential c-means, as functions of those to the medoids.
@@ -215,9 +219,9 @@ class MedoidDissimilarities:
         Weight of the mean of squares.
     """
 
-    dissimilarities: FloatArray
-    eta: float
-    gamma: float
+    dissimilarities: fields.NonnegativeMatrix
+    eta: fields.PositiveNumber
+    gamma: fields.NonnegativeNumber
 
     def squares(self, to_medoids: FloatArray, table: FloatArray, unit: float) -> FloatArray:
         """Return squared distances to sets, the rows of a table, from distances to medoids, in the same unit."""
@@ -235,6 +239,7 @@ class MedoidDissimilarities:
         return squares
 
 
+@fields.stored
 @dataclass(frozen=True)
 class MedoidModel:
     """Model that assigns masses to samples by their dissimilarities to medoids.
@@ -259,10 +264,10 @@ class MedoidModel:
 
     focal_sets: FocalSets
     medoids: Medoids
-    factors: FloatArray
-    empty: float
-    beta: float
-    unit: float
+    factors: fields.NonnegativeVector
+    empty: fields.NonnegativeExtendedNumber
+    beta: Annotated[float, fields.number(1, above=True)]
+    unit: fields.PositiveNumber
     medoid_dissimilarities: MedoidDissimilarities | None = None
 
     def __post_init__(self) -> None:

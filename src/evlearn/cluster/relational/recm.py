@@ -3,62 +3,58 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
-from typing import Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import squareform
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from evlearn import belief
-from evlearn.belief import FocalSets
-from evlearn.cluster.base import EvidentialClusterer
-from evlearn.cluster.centroids.kmeans import squared_distances
-from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
-from evlearn.cluster.centroids.scales import ResolvedParameters, Scales, is_one_cloud
-from evlearn.cluster.collapse import warn_if_collapsed, warn_of_one_cloud
-from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
+from evlearn.cluster.centroids.kmeans import kmeans_solutions, squared_distances
+from evlearn.cluster.centroids.scales import ResolvedParameters, Scales, ecm_costs, is_one_cloud, number_or_none
+from evlearn.cluster.dissimilarities import (
+    DissimilarityClusterer,
+    distances_between,
+    typical_value,
+)
+from evlearn.cluster.fit_warnings import warn_if_collapsed, warn_of_one_cloud
 from evlearn.cluster.focal_families import (
     SelectedSetsLike,
     choose_focal_sets,
+    given_masses,
     has_two_steps,
-    n_pair_neighbors,
-    neighbor_pairs,
+    pairs_after_fit,
     random_masses,
 )
-from evlearn.cluster.gaps import partition_with_gaps
 from evlearn.cluster.isolation import BEYOND_REACH, crisp_clusters
-from evlearn.cluster.relational.squared_dissimilarities import Squares, coordinates_of
-from evlearn.cluster.relational.weighted_means import RelationalModel, RelationalState, relational_step, start_at
-from evlearn.cluster.set_costs import SetCosts
+from evlearn.cluster.relational.weighted_means import (
+    RelationalModel,
+    RelationalState,
+    Squares,
+    coordinates_of,
+    relational_step,
+    start_at,
+)
 from evlearn.partition import CredalPartition
-from evlearn.partition.estimators import with_names_of
-from evlearn.utils.chunks import row_blocks
-from evlearn.utils.convergence import Trace, atomic_fit, best_of, descend, publish_trace, warn_caller
+from evlearn.storage import fields
+from evlearn.utils.convergence import Trace, atomic_fit, best_descent, descend, publish_trace, warn_caller
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Steps
-from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import FloatArray, IntArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import (
     check_choice,
     check_flag,
     check_integer,
     check_no_extreme_rows,
-    check_range,
     check_real,
+    check_shape,
 )
 
-#: Quantile of the dissimilarities that bounds the distance to the empty set.
-_DELTA_QUANTILE = 0.95
 #: Maximum number of samples for k-means, and maximum number of its solutions that are starts.
 _MAX_SAMPLES, _MAX_STARTS = 1000, 3
-#: Maximum number of dissimilarities of new samples in memory.
-_BLOCK_SIZE = 1 << 22
 
 
-class RECM(EvidentialClusterer):
+@fields.stored
+class RECM(DissimilarityClusterer):
     r"""Relational evidential c-means: prototypes that are computed from dissimilarities.
 
     RECM is evidential c-means without coordinates. Each cluster has a prototype, a weighted mean of samples, and
@@ -175,6 +171,15 @@ class RECM(EvidentialClusterer):
       sure: a belief of 0.60 or more in one cluster
     """
 
+    _model: fields.Stored[RelationalModel]
+    _unit: fields.Stored[Squares]
+    _training: fields.Stored[fields.Matrix | None]
+    prototype_weights_: fields.StoredIfSet[fields.Matrix]
+    alpha_: fields.StoredIfSet[fields.NonnegativeNumber]
+    beta_: fields.StoredIfSet[Annotated[float, fields.number(1)]]
+    delta_: fields.StoredIfSet[fields.NonnegativeExtendedNumber]
+    shift_: fields.StoredIfSet[fields.NonnegativeExtendedNumber]
+
     _takes_gaps = True
 
     def __init__(
@@ -240,7 +245,7 @@ class RECM(EvidentialClusterer):
         crisp = crisp_clusters(np.sqrt(squares), int(self.n_clusters), "precomputed")
         ordinary = crisp.ordinary
         if isinstance(self.delta, str):
-            distance = self._typical_distance(squares[np.ix_(ordinary, ordinary)])
+            distance = float(np.sqrt(typical_value(squares[np.ix_(ordinary, ordinary)]))) or 1.0
             delta = min(distance, BEYOND_REACH * crisp.reach)
         else:
             delta = float(self.delta) * unit.scale
@@ -265,49 +270,17 @@ class RECM(EvidentialClusterer):
         publish_trace(self, trace, "the masses", max_iter=self.max_iter)
         return self
 
-    def predict_mass(self, X: ArrayLike) -> CredalPartition:
-        """Compute the mass functions of new or training samples.
-
-        The masses of training samples are equal to `masses_`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or (n_samples, n_training_samples)
-            Features, or dissimilarities to the samples of the training set if `metric` is "precomputed"; squared
-            dissimilarities if `squared_input` is True.
-
-        Returns
-        -------
-        CredalPartition
-            Mass function of each sample.
-        """
-        check_is_fitted(self)
-        numbers = self._read_data(X, reset=False)
-        partition = partition_with_gaps(numbers, self._assign, self.focal_sets_, self._known_gaps)
-        return with_names_of(X, self._finalize_partition(partition))
-
-    def _assign(self, rows: FloatArray) -> FloatArray:
-        """Return the masses of complete rows."""
-        masses = np.empty((len(rows), len(self._model.focal_sets)))
-        for block in row_blocks(len(rows), max(1, _BLOCK_SIZE // self._model.weights.shape[1])):
-            dissimilarities = rows[block]
-            if self._training is not None:
-                dissimilarities = _check_finite(distances_between(dissimilarities, self._training, self.metric))
-            masses[block] = self._model.assign(self._unit(dissimilarities))
-        return masses
+    def _masses_of(self, dissimilarities: FloatArray) -> FloatArray:
+        return np.asarray(self._model.assign(self._unit(_check_finite(dissimilarities))))
 
     # The data and the problem
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_integer("n_clusters", self.n_clusters, 1)
         check_flag("squared_input", self.squared_input)
-        check_integer("n_init", self.n_init, 1)
-        check_integer("max_iter", self.max_iter, 1)
-        check_real("tol", self.tol, 0)
         check_real("alpha", self.alpha, 0, 100, or_auto=True)
-        check_real("beta", self.beta, 1, open_low=True, or_auto=True)
         check_choice("nonmetric", self.nonmetric, ("clip", "shift"))
-        check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
         if isinstance(self.init, str):
             check_choice("init", self.init, ("kmeans", "k-means++", "random"))
         if self.squared_input and not self._precomputed:
@@ -316,37 +289,10 @@ class RECM(EvidentialClusterer):
                 "because distances of features are always squared."
             )
 
-    def _read_data(self, X: Any, *, reset: bool) -> Numbers:
-        numbers = read_numbers(
-            self,
-            X,
-            reset=reset,
-            takes_gaps=not self._precomputed,
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2 if reset else 1,
-        )
-        data = numbers.data
-        if reset and len(data) < self.n_clusters:
-            raise ValueError(
-                f"n_clusters={self.n_clusters} is larger than n_samples={len(data)}; use fewer clusters or more "
-                "samples."
-            )
-        if not self._precomputed:
-            return numbers
-        check_range("X", data.astype(np.float64, copy=False), fitting=reset)
-        check_dissimilarities(data, square=reset)
-        return Numbers(symmetric_dissimilarities(data) if reset else data, False)
-
     def _square(self, data: FloatArray) -> tuple[Squares, FloatArray]:
         """Return the squared dissimilarities of all pairs of samples, and their unit."""
         dissimilarities = data if self._precomputed else _check_finite(distances_between(data, data, self.metric))
         return Squares.of(dissimilarities, squared=bool(self.squared_input), shifted=self.nonmetric == "shift")
-
-    def _typical_distance(self, squares: FloatArray) -> float:
-        pairs = squareform(squares, checks=False)
-        quantile = float(np.quantile(pairs, _DELTA_QUANTILE))
-        # If more than 95 % of the pairs are duplicates, any positive scale separates them from the rest.
-        return float(np.sqrt(quantile if quantile > 0 else pairs.max())) or 1.0
 
     def _select_starts(
         self, squares: FloatArray, ordinary: IntArray, delta: float, random: np.random.RandomState
@@ -359,7 +305,7 @@ class RECM(EvidentialClusterer):
         parameters = self._resolve(Scales.of(rows, weights, solutions[0]), rows, delta, random)
         family = choose_focal_sets(self.focal_sets, squared_distances(rows, solutions[0]), None)
         focal_sets = self._allow_ignorance(family)
-        model = RelationalModel.at_mean(self._costs(focal_sets, parameters), squares)
+        model = RelationalModel.at_mean(ecm_costs(focal_sets, parameters), squares)
         return [
             _start_at(model, squares, chosen, squared_distances(rows, prototypes)) for prototypes in solutions
         ], parameters
@@ -368,11 +314,9 @@ class RECM(EvidentialClusterer):
         self, scales: Scales, rows: FloatArray, delta: float, random: np.random.RandomState
     ) -> ResolvedParameters:
         """Return the parameters, with values that follow from the data for "auto"."""
-        cloud = isinstance(self.beta, str) and is_one_cloud(rows, np.ones(len(rows)), self.n_clusters, random)
-        return scales.choose(delta, self.beta, self.alpha, cloud=cloud)
-
-    def _costs(self, focal_sets: FocalSets, parameters: ResolvedParameters) -> SetCosts:
-        return SetCosts.ecm(focal_sets, alpha=parameters.alpha, beta=parameters.beta, delta=parameters.delta)
+        beta = number_or_none(self.beta)
+        cloud = beta is None and is_one_cloud(rows, np.ones(len(rows)), self.n_clusters, random)
+        return scales.choose(delta, beta, number_or_none(self.alpha), cloud=cloud)
 
     # The descent
 
@@ -385,9 +329,7 @@ class RECM(EvidentialClusterer):
         seeds: IntArray,
     ) -> Trace[RelationalState]:
         """Return the best of all starts, or its continuation with the pairs of neighboring clusters."""
-        focal_sets = kmeans_starts[0].state.model.focal_sets
         stop = Event()
-        starts = self._starts(squares, kmeans_starts, seeds)
         steps = Steps(self.max_iter, self.n_init + has_two_steps(self.focal_sets))
 
         def report(number: int, value: float) -> None:
@@ -397,16 +339,21 @@ class RECM(EvidentialClusterer):
             step = relational_step(squares, self.tol)
             return descend(step, start, max_iter=self.max_iter, stop=stop, report=report)
 
-        run = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        trace = best_of(run(delayed(fit)(start) for start in starts))
-        if not has_two_steps(self.focal_sets) or trace.interrupted:
-            return trace
-        partition = CredalPartition(trace.state.masses, focal_sets, validate=False)
-        neighbors = neighbor_pairs(partition, n_neighbors=n_pair_neighbors(self.focal_sets))
-        model = replace(trace.state.model, costs=self._costs(neighbors.focal_sets, parameters))
-        # The objective does not change, because new sets have no mass yet.
-        refined = fit(Trace(RelationalState(model, neighbors.masses), [trace.objective]))
-        return refined if refined.n_iter else replace(trace, interrupted=True)
+        def fit_with_pairs(best: Trace[RelationalState]) -> Trace[RelationalState]:
+            state = best.state
+            neighbors = pairs_after_fit(self.focal_sets, state.masses, state.model.focal_sets)
+            model = replace(state.model, costs=ecm_costs(neighbors.focal_sets, parameters))
+            # The objective does not change, because new sets have no mass yet.
+            return fit(Trace(RelationalState(model, neighbors.masses), [best.objective]))
+
+        return best_descent(
+            fit,
+            self._starts(squares, kmeans_starts, seeds),
+            refine=fit_with_pairs if has_two_steps(self.focal_sets) else None,
+            start_is_result=False,
+            n_jobs=self.n_jobs,
+            stop=stop,
+        )
 
     def _starts(
         self, squares: FloatArray, kmeans_starts: list[Trace[RelationalState]], seeds: IntArray
@@ -417,16 +364,10 @@ class RECM(EvidentialClusterer):
             return
         costs = kmeans_starts[0].state.model.costs
         focal_sets = costs.focal_sets
-        shape = (len(squares), len(focal_sets))
         model = RelationalModel.at_mean(costs, squares)  # for prototypes of clusters without mass
         means = np.tile(squares.mean(axis=1, keepdims=True), self.n_clusters)
         if not isinstance(self.init, str):
-            masses = belief.check_masses(self.init, focal_sets, name="init")
-            if masses.shape != shape:
-                raise ValueError(
-                    f"init must have shape {shape}, with masses of each sample on each focal set, got shape "
-                    f"{masses.shape}."
-                )
+            masses = given_masses(self.init, len(squares), focal_sets)
             yield start_at(model, means, masses.astype(np.float64, copy=False))
             return
         for seed in seeds:
@@ -453,6 +394,18 @@ class RECM(EvidentialClusterer):
         labels = CredalPartition(state.masses, state.model.focal_sets, validate=False).to_hard()
         warn_if_collapsed(separations, labels, self.n_clusters, parameters.width, remedy)
 
+    def _after_loading(self) -> None:
+        """Raise unless the attributes from a file are consistent."""
+        super()._after_loading()
+        model, training = self._model, self._training
+        n_clusters, n_samples = model.weights.shape
+        self._check_reach(self._metric, training, np.array([n_samples - 1]))
+        if training is None:
+            fields.check_features(self, n_samples)
+        else:
+            check_shape("_training", training, (n_samples, self.n_features_in_))
+        check_shape("prototype_weights_", self.__dict__.get("prototype_weights_"), (n_clusters, n_samples))
+
 
 def _start_at(
     model: RelationalModel, squares: FloatArray, chosen: IntArray, distances: FloatArray
@@ -475,6 +428,3 @@ def _check_finite(distances: FloatArray) -> FloatArray:
             "X has distances that are not finite numbers; rescale its features, or use another metric."
         )
     return distances
-
-
-__all__ = ["RECM"]

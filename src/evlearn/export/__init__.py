@@ -1,0 +1,1 @@
+"""Fitted estimators outside Python: model files, SQL queries and ONNX models."""

@@ -1,5 +1,0 @@
-"""Export of fitted estimators to ONNX models, for engines without Python."""
-
-from evlearn.model_onnx.export import to_onnx
-
-__all__ = ["to_onnx"]

@@ -1,0 +1,1 @@
+"""Files without pickle: fields of stored classes, their encoding, archives, checkpoints and partitions."""
