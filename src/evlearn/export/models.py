@@ -4,8 +4,8 @@ A file contains the name of the class, its parameters, and its fitted attributes
 the training set, which `CredalPartition.save` writes. Values without a JSON type are objects with a single key:
 ``{"array": ...}``, ``{"objects": ...}``, ``{"tuple": ...}``, ``{"float": "inf"}``, ``{"focal sets": ...}``,
 ``{"fields": ...}``, ``{"estimator": ...}`` for a nested estimator, and ``{"ClassName": fields}`` for the few
-classes that `evlearn.model_contents` lists. Reading creates no other objects and ignores parameters of the run,
-such as paths and numbers of workers. Large arrays are in a separate archive in the same folder.
+classes that `evlearn.storage.fields.stored` registers. Reading creates no other objects and ignores parameters of
+the run, such as paths and numbers of workers. Large arrays are in a separate archive in the same folder.
 """
 
 import hashlib

@@ -117,7 +117,7 @@ def lower_pair_loss(
     return trace.with_state(trace.state.reshape(start.shape))
 
 
-def best_descent(
+def fit_coordinates(
     coordinates: FloatArray,
     constraints: PairwiseConstraints,
     random: np.random.RandomState,
@@ -325,7 +325,7 @@ class PCCA(LinearOrKernelFeatures):
                 # Coordinates in which kernels are plain products: in these, L-BFGS is well scaled.
                 kernel = self._kernel_among(data, samples)
                 coordinates, to_dual = kernel_coordinates(kernel, float(np.abs(kernel).max()))
-            trace = best_descent(coordinates, pairs, random, **self._descent_settings())
+            trace = fit_coordinates(coordinates, pairs, random, **self._descent_settings())
         if to_dual is None:
             self._set_linear(trace.state)
         else:

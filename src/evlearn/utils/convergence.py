@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from inspect import signature
+from operator import attrgetter
 from threading import Event
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
@@ -183,13 +184,9 @@ def descend(
     return replace(trace, interrupted=stop is not None and stop.is_set() and not trace.converged)
 
 
-def _objective(trace: Trace[Any]) -> float:
-    return trace.objective
-
-
 def best_of(
     traces: Iterable[Trace[State]],
-    key: Callable[[Trace[State]], float] = _objective,
+    key: Callable[[Trace[State]], float] = attrgetter("objective"),
     *,
     start_is_result: bool = False,
 ) -> Trace[State]:
@@ -251,7 +248,7 @@ def best_descent(
     *,
     previous: Trace[State] | None = None,
     refine: Callable[[Trace[State]], Trace[State]] | None = None,
-    key: Callable[[Trace[State]], float] = _objective,
+    key: Callable[[Trace[State]], float] = attrgetter("objective"),
     start_is_result: bool = True,
     n_jobs: int | None = 1,
     stop: Event | None = None,

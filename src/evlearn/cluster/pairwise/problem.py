@@ -141,14 +141,9 @@ class Problem:
         """Crisp clusters, and isolated samples, which are far from all clusters."""
         return crisp_clusters(self.data, int(self.settings.n_clusters), self.settings.metric)
 
-    @property
-    def ordinary(self) -> BoolArray:
-        """Mask of the samples that are not isolated, which determine scales and starts."""
-        return self.crisp.ordinary
-
     def crisp_start(self) -> FloatArray:
         """Return masses that are nearly all on crisp clusters, or on the empty set for isolated samples."""
-        return crisp_masses(np.where(self.ordinary, self.crisp.labels, -1), self.focal_sets)
+        return crisp_masses(np.where(self.crisp.ordinary, self.crisp.labels, -1), self.focal_sets)
 
     def ordinary_pairs(self, partners: Any) -> BoolArray | None:
         """Return the mask of the pairs of ordinary samples, sample by sample; None for all pairs.
@@ -163,16 +158,16 @@ class Problem:
         ndarray of bool of shape (n_pairs,) or None
             Mask.
         """
-        if not self.selects_scale or self.ordinary.all():
+        if not self.selects_scale or self.crisp.ordinary.all():
             return None
         if partners.dtype == bool:
-            return np.asarray(np.logical_and.outer(self.ordinary, self.ordinary)[partners])
-        return np.asarray(self.ordinary[:, None] & self.ordinary[partners]).reshape(-1)
+            return np.asarray(np.logical_and.outer(self.crisp.ordinary, self.crisp.ordinary)[partners])
+        return np.asarray(self.crisp.ordinary[:, None] & self.crisp.ordinary[partners]).reshape(-1)
 
     def draw_ordinary(self, random: np.random.RandomState, size: int) -> IntArray:
         """Draw at most `size` ordinary samples, in random order."""
         order = random.permutation(len(self.data))
-        return np.asarray(order[self.ordinary[order]][:size])
+        return np.asarray(order[self.crisp.ordinary[order]][:size])
 
     def draw_ring(self, random: np.random.RandomState, size: int) -> IntArray:
         """Draw at most `size` of the samples whose pairs determine the scale."""

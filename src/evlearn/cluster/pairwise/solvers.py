@@ -78,7 +78,7 @@ def solve_by_landmarks(problem: Problem) -> Solution:
     n_candidates = START_CANDIDATES * problem.settings.n_init
 
     def draw_start() -> FloatArray:
-        rows = np.flatnonzero(problem.ordinary)
+        rows = np.flatnonzero(problem.crisp.ordinary)
         masses = best_start(pairs.delta[np.ix_(rows, rows)], focal_sets, random, n_candidates=n_candidates)
         start = rows_against(pairs.delta[:, rows], masses, focal_sets.conflict_matrix[None])
         start[rows] = masses
@@ -155,7 +155,7 @@ def start_masses(problem: Problem, scale: Scale, random: np.random.RandomState) 
     if scale.from_clusters:
         return problem.crisp_start()
     transform, size = scale.transform, problem.start_size
-    is_complete = len(data) <= size and bool(problem.ordinary.all())
+    is_complete = len(data) <= size and bool(problem.crisp.ordinary.all())
     chosen = np.arange(len(data)) if is_complete else np.sort(problem.draw_ordinary(random, size))
     delta = targets_of(problem.square(chosen), transform)
     masses = best_start(delta, focal_sets, random, n_candidates=START_CANDIDATES)
@@ -174,19 +174,15 @@ def with_restarts(
         if not _lacks_clusters(trace, focal_sets):
             break
         other = fit()
-        trace = replace(_better(trace, other, focal_sets), interrupted=other.interrupted)
+        has_more_clusters = _count_missing(other, focal_sets) < _count_missing(trace, focal_sets)
+        best = other if has_more_clusters and other.objective <= trace.objective else trace
+        trace = replace(best, interrupted=other.interrupted)
     return trace
 
 
 def _lacks_clusters(trace: Trace[SweepResult], focal_sets: FocalSets) -> bool:
     """Return True if clusters are missing and the user did not interrupt the descent."""
     return not trace.interrupted and _count_missing(trace, focal_sets) > 0
-
-
-def _better(trace: Trace[SweepResult], other: Trace[SweepResult], focal_sets: FocalSets) -> Trace[SweepResult]:
-    """Return the other trace if it has more clusters and its objective is not larger."""
-    has_more_clusters = _count_missing(other, focal_sets) < _count_missing(trace, focal_sets)
-    return other if has_more_clusters and other.objective <= trace.objective else trace
 
 
 def _count_missing(trace: Trace[SweepResult], focal_sets: FocalSets) -> int:
