@@ -1,7 +1,9 @@
 """Settings of pytest that pyproject.toml cannot hold, and the limit on the CPU time of fast tests."""
 
+import gc
 import os
 import sys
+import time
 
 import pytest
 
@@ -38,14 +40,32 @@ def pytest_collection_modifyitems(items):
             item.add_marker("slow")
 
 
+class CollectionTimer:
+    """CPU time of Python's garbage collection, whose cost depends on the tests before."""
+
+    def __init__(self):
+        self.seconds = self._start = 0.0
+
+    def __call__(self, phase, info):
+        """Add the time of a collection; called by Python before and after it."""
+        if phase == "start":
+            self._start = time.process_time()
+        else:
+            self.seconds += time.process_time() - self._start
+
+
+COLLECTIONS = CollectionTimer()
+gc.callbacks.append(COLLECTIONS)
+
+
 def _cpu_seconds():
     """Return the CPU time of this process and of its finished children (without children on Windows)."""
-    return sum(os.times()[:4])
+    return sum(os.times()[:4]) - COLLECTIONS.seconds
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """Fail a fast test that uses more CPU than allowed; fixtures and the first import of a module do not count."""
+    """Fail a fast test that uses more CPU than allowed; without fixtures, first imports and garbage collection."""
     start, n_modules = _cpu_seconds(), len(sys.modules)
     result = yield
     seconds = _cpu_seconds() - start

@@ -162,7 +162,7 @@ def test_numbers_of_any_type_are_computed_in_double_precision():
     "name", ['a"b', "x; DROP TABLE x --", "sélect", "a.b", "'", "SELECT", "evlearn_0", "k_0", "x_0", "\\", " "]
 )
 def test_names_may_be_anything(name):
-    model = ECM(4, random_state=0).fit(X)
+    model = ECM(2, random_state=0).fit(X)
     quoted = '"' + name.replace('"', '""') + '"'
     with duckdb.connect() as database:
         rows = pd.DataFrame(X, columns=[name, "b", "c"]).assign(**{name + "k": np.arange(len(X))})
@@ -399,7 +399,7 @@ def test_postgresql_has_no_result_for_invalid_numbers(value, postgresql):
 def test_unsupported_models_are_refused_with_a_reason(model, settings, message):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(X)
+        model.fit(X[::6])
     with pytest.raises(ValueError, match=message):
         to_sql(model, "t", **{"features": NAMES} | settings)
 

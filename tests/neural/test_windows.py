@@ -36,9 +36,8 @@ def make_epoch(n_samples, n_features=2, validation_fraction=0.0, seed=0, window=
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "_WINDOW", window or training._WINDOW)
         rows = RecordingDataset(X)
-        model = NNEVCLUS(
-            2, network=[2], solver=Solver(batch_size=10, validation_fraction=validation_fraction), random_state=0
-        )
+        solver = Solver(batch_size=10, validation_fraction=validation_fraction)
+        model = NNEVCLUS(2, network=[2], solver=solver, d0=1.0, random_state=0)
         problem = model._make_problem([X], rows, torch.zeros(1), None, None, None, np.random.RandomState(0))
         batches = Batches(10, validation_fraction, 0.01, 1, 1, 0.0, seed, False)
         network = model._make_network(problem, 0)

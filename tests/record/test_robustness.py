@@ -71,6 +71,7 @@ def test_every_estimator_and_input_is_in_the_record(committed):
 
 
 @pytest.mark.parametrize("name", ["ECM", "EVCLUS", "EvidentialKNNClassifier", "FusionClassifier"])
+@pytest.mark.slow_cells("FusionClassifier")
 def test_frames_with_wrong_headers_are_rejected(name):
     registry, fitted = subjects(), {}
     for header in inputs.HEADERS:

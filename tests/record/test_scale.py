@@ -78,6 +78,7 @@ def test_the_cost_model_predicts_a_hundred_million_rows():
         ("nn_evclus", row_costs.epochs, row_costs.epoch_terms),
     ],
 )
+@pytest.mark.slow_cells("nn_evclus-epochs-epoch_terms")
 def test_the_cost_of_a_row_can_be_measured(name, passes, terms):
     entry = next(passes(2000))
     assert entry["nanoseconds"] > 0
