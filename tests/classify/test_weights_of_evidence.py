@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from evlearn.belief import FocalSets, combine
 from evlearn.classify import masses_from_linear
-from evlearn.classify.weights_of_evidence import combine_evidence, evidence_from_weights
+from evlearn.classify.weights_of_evidence import combine_evidence
 
 
 def columns_of(partition, table):
@@ -141,95 +141,3 @@ def test_other_models_are_rejected():
         masses_from_linear(one_against_all, X)
     with pytest.raises(NotFittedError):
         masses_from_linear(LogisticRegression(), X)
-
-
-# Any last layer
-
-
-def simple(weight, members, sets):
-    """Return a simple mass function with a weight of evidence."""
-    masses = np.zeros(len(sets))
-    masses[sets.positions(np.array([members]))], masses[-1] = 1 - np.exp(-weight), np.exp(-weight)
-    return masses
-
-
-@given(st.integers(0, 10_000), st.integers(2, 5), st.integers(1, 4), st.sampled_from([0.3, 3, 40]))
-def test_conflict_is_between_evidence_for_and_evidence_against_classes(seed, n_classes, n_features, size):
-    random = np.random.default_rng(seed)
-    features = random.normal(size=(3, n_features))
-    weights, biases = size * random.normal(size=(n_features, n_classes)), random.normal(size=n_classes)
-    evidence = evidence_from_weights(features, weights, biases)
-    weights_of_evidence = evidence.weights
-    assert np.abs(weights_of_evidence.sum(axis=2)).max() < 1e-9
-    scores = features @ weights + biases
-    np.testing.assert_allclose(
-        weights_of_evidence.sum(axis=1), scores - scores.mean(axis=1, keepdims=True), atol=1e-9
-    )
-    if size > 3:
-        assert (evidence.conflict >= 0).all()
-        assert (evidence.conflict <= 1).all()
-        return
-    sets, classes = FocalSets.full(n_classes), np.eye(n_classes, dtype=bool)
-    for row, conflict in zip(weights_of_evidence, evidence.conflict, strict=True):
-        support = [simple(max(w, 0), classes[k], sets) for values in row for k, w in enumerate(values)]
-        denial = [simple(max(-w, 0), ~classes[k], sets) for values in row for k, w in enumerate(values)]
-        if n_classes == 2:  # evidence against a class supports the other one
-            parts = [
-                combine(
-                    [piece for piece in support + denial if piece[1 + k] > 0] or [simple(0, classes[k], sets)],
-                    sets,
-                    rule="dempster",
-                )
-                for k in (0, 1)
-            ]
-        else:
-            parts = [combine(support, sets), combine(denial, sets, rule="dempster")]
-        assert conflict == pytest.approx(combine(parts, sets, rule="conjunctive")[0], abs=1e-9)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_last_layer_of_a_scikit_learn_model_gives_the_masses_of_the_model(n_classes):
-    X, y = make_classification(200, 6, n_informative=4, n_classes=n_classes, random_state=0)
-    model = LogisticRegression().fit(X, y)
-    evidence = evidence_from_weights(X, model.coef_.T, model.intercept_, classes=["a", "b", "c"][:n_classes])
-    expected = masses_from_linear(model, X)
-    np.testing.assert_allclose(evidence.partition.masses, expected.masses, rtol=0, atol=1e-12)
-    assert evidence.partition.cluster_names == ("a", "b", "c")[:n_classes]
-    half = evidence_from_weights(X[:10], model.coef_.T, model.intercept_, reference=X)
-    np.testing.assert_allclose(half.partition.masses, expected.masses[:10], rtol=0, atol=1e-12)
-
-
-def test_the_last_layer_of_a_torch_network():
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(0)
-    body, last = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU()), torch.nn.Linear(8, 3)
-    X = torch.randn(30, 4)
-    with torch.no_grad():
-        features = body(X)
-        expected = torch.softmax(last(features), dim=1).numpy()
-        evidence = evidence_from_weights(features, last.weight.T, last.bias)
-    np.testing.assert_allclose(evidence.partition.to_fuzzy(), expected, rtol=0, atol=1e-6)
-    assert evidence.weights.shape == (30, 8, 3)
-
-
-def test_conflict_is_0_without_evidence_and_finite_with_strong_evidence():
-    vacuous = evidence_from_weights(np.zeros((1, 2)), np.ones((2, 3)))
-    assert vacuous.conflict == [0]
-    assert vacuous.partition.masses[0, -1] == 1
-    strong = evidence_from_weights([[1e4, 1e4]], [[1, -1, 0], [-1, 1, 0.0]], reference=[[0, 0]])
-    assert 0.5 < strong.conflict[0] <= 1
-    assert np.isfinite(strong.partition.masses).all()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"weights": np.ones((3, 2))}, "weights must have a row for each of the 2 features.*transpose weights"),
-        ({"biases": [1, 2, 3]}, r"biases must have shape \(2,\)"),
-        ({"reference": np.ones((4, 3))}, r"reference must have shape \(4, 2\)"),
-        ({"classes": ["a"]}, "classes has 1 names, but weights have 2 classes"),
-    ],
-)
-def test_inconsistent_layers_are_rejected(options, message):
-    with pytest.raises(ValueError, match=message):
-        evidence_from_weights(**({"features": np.ones((5, 2)), "weights": np.ones((2, 2))} | options))

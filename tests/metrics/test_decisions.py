@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score
 
 from evlearn.metrics import utility_discounted_accuracy
-from evlearn.metrics.decisions import summarize_sets
 
 
 @given(st.integers(0, 10_000), st.sampled_from(["u65", "u80", "inverse"]))
@@ -18,7 +17,6 @@ def test_single_classes_have_the_ordinary_accuracy(seed, utility):
     assert utility_discounted_accuracy(truth, sets, utility=utility) == pytest.approx(
         accuracy_score(truth, predictions)
     )
-    assert summarize_sets(truth, sets).single_accuracy == pytest.approx(accuracy_score(truth, predictions))
 
 
 def test_utilities_of_correct_pairs_match_their_names():
@@ -35,22 +33,14 @@ def test_the_three_utilities_are_ordered_and_below_coverage(seed):
     random = np.random.default_rng(seed)
     truth, sets = random.integers(5, size=40), random.uniform(size=(40, 5)) < 0.5
     values = [utility_discounted_accuracy(truth, sets, utility=name) for name in ("inverse", "u65", "u80")]
-    summary = summarize_sets(truth, sets)
-    assert 0 <= values[0] <= values[1] <= values[2] <= summary.coverage
-    assert summary.sizes.sum() == 40
-    assert summary.mean_size == pytest.approx(sets.sum() / 40)
-    assert summary.sizes @ np.arange(6) == sets.sum()
+    coverage = sets[np.arange(40), truth].mean()
+    assert 0 <= values[0] <= values[1] <= values[2] <= coverage
 
 
 def test_columns_may_have_names_and_unknown_classes_are_never_covered():
     sets = np.array([[True, False], [False, True], [True, True]])
     names = ["ash", "oak"]
     assert utility_discounted_accuracy(["ash", "ash", "elm"], sets, classes=names) == pytest.approx(1 / 3)
-    assert summarize_sets(["ash", "oak", "elm"], sets, classes=names).coverage == pytest.approx(2 / 3)
-
-
-def test_single_accuracy_is_nan_without_single_classes():
-    assert np.isnan(summarize_sets([0], [[True, True]]).single_accuracy)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +49,10 @@ def test_single_accuracy_is_nan_without_single_classes():
         (lambda: utility_discounted_accuracy([0], [[0.2, 0.8]]), "sets must be boolean"),
         (lambda: utility_discounted_accuracy([0, 1], [[True, False]]), "sets must be boolean"),
         (lambda: utility_discounted_accuracy([0], [[True, False]], utility="u50"), "utility must be"),
-        (lambda: summarize_sets([0], [[True, False]], classes=["a"]), "classes must name the 2 columns"),
+        (
+            lambda: utility_discounted_accuracy([0], [[True, False]], classes=["a"]),
+            "classes must name the 2 columns",
+        ),
     ],
 )
 def test_errors_name_invalid_input(call, message):

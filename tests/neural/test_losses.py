@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from evlearn.belief import FocalSets
 from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.neural.losses import Losses
-from evlearn.neural.network import LINKS, EvidentialNetwork, OutlierLink, layers
+from evlearn.neural.network import EvidentialNetwork, OutlierLink, layers
 from evlearn.neural.training_samples import exponential_targets
 
 SETS = FocalSets.pairs(3)
@@ -39,7 +39,7 @@ def terms(seed=0):
     }
 
 
-@pytest.mark.parametrize("link", [None, *LINKS])
+@pytest.mark.parametrize("link", [None, "r", "paper"])
 @pytest.mark.parametrize("name", terms())
 def test_gradients_are_those_of_finite_differences(name, link):
     network = make(link)
@@ -109,7 +109,7 @@ def test_penalties_are_those_of_plausibilities(seed):
     assert penalty.item() == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("link", ["r", "paper"])
 def test_mass_goes_to_the_empty_set_where_scores_are_low(link):
     network = make(link)
     X = torch.zeros(2, 4, dtype=torch.float64)

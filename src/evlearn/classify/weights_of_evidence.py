@@ -6,8 +6,6 @@ then proportional to the probabilities of the model. Unlike probabilities, the m
 evidence from conflicting evidence.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,10 +20,8 @@ from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import split_pipeline, with_names_of
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import ClassifierLike, FloatArray
-from evlearn.utils.validation import check_shape
 
 _MAX_CLASSES = 12  # for masses on all sets
-_CERTAIN = 30.0  # products of larger weights lose all digits
 #: Finite substitute for the logarithm of 0, so that products with 0 are 0.
 NEVER = -1e5
 _ACTIVATIONS = {
@@ -95,131 +91,6 @@ def masses_from_linear(
     return with_names_of(X, combine_evidence(features, weights, constants, names))
 
 
-@dataclass(frozen=True)
-class LayerEvidence:
-    """Evidence of the features of a last layer about the classes of samples.
-
-    Attributes
-    ----------
-    features : ndarray of shape (n_samples, n_features)
-        Features.
-    slopes : ndarray of shape (n_features, n_classes)
-        Evidence of a unit of each feature for or against each class.
-    constants : ndarray of shape (n_features, n_classes)
-        Evidence of each feature with value 0.
-    classes : tuple of str
-        Names of the classes.
-    """
-
-    features: FloatArray
-    slopes: FloatArray
-    constants: FloatArray
-    classes: tuple[str, ...]
-
-    @property
-    def partition(self) -> CredalPartition:
-        """Mass functions of the samples: the evidence of all features, combined by Dempster's rule."""
-        return combine_evidence(self.features, self.slopes, self.constants, list(self.classes))
-
-    @property
-    def weights(self) -> FloatArray:
-        """Weights of evidence, of shape (n_samples, n_features, n_classes), positive for a class."""
-        return np.asarray(self.features[:, :, None] * self.slopes + self.constants)
-
-    @property
-    def conflict(self) -> FloatArray:
-        """Degree of conflict, from 0 to 1, of shape (n_samples,).
-
-        With 2 classes, it is the conflict between the evidence for each of them; with more, between all evidence
-        for and all evidence against classes.
-        """
-        parts = [
-            _conflict(self.features[rows, :, None] * self.slopes + self.constants)
-            for rows in row_blocks(len(self.features), 1024)
-        ]
-        return np.concatenate(parts)
-
-
-def evidence_from_weights(
-    features: ArrayLike,
-    weights: ArrayLike,
-    biases: ArrayLike | None = None,
-    *,
-    reference: ArrayLike | None = None,
-    classes: Sequence[str] | None = None,
-) -> LayerEvidence:
-    """Compute masses, weights of evidence and conflict of the features of a network's last layer.
-
-    Use it for any network that ends in a linear layer with a softmax or a sigmoid. Each input of this layer is a
-    piece of evidence for or against each class.
-
-    Parameters
-    ----------
-    features : array-like of shape (n_samples, n_features)
-        Inputs of the last layer.
-    weights : array-like of shape (n_features, n_classes) or (n_features,)
-        Weights of the layer: ``kernel`` in Keras, the transpose of ``weight`` in torch. A single column is the
-        score of the second of 2 classes, whose probability is a sigmoid.
-    biases : array-like of shape (n_classes,) or float, default=None
-        Biases of the layer; None means 0.
-    reference : array-like of shape (n_reference, n_features), default=None
-        Training data. At the mean of a feature in these samples, its evidence is minimal. None means the samples
-        themselves.
-    classes : sequence of str, default=None
-        Names of the classes; None means numbers.
-
-    Returns
-    -------
-    LayerEvidence
-        Evidence, with mass functions as `partition`, weights of evidence of each feature as `weights`, and the
-        degree of conflict as `conflict`.
-
-    See Also
-    --------
-    masses_from_linear : Masses of scikit-learn models, in a single step.
-
-    References
-    ----------
-    Denœux (2019b).
-
-    Examples
-    --------
-    The first sample has no evidence for either class, and the second has strong evidence for both:
-
-    >>> from evlearn.classify.weights_of_evidence import evidence_from_weights
-    >>> evidence = evidence_from_weights([[0, 0], [5, 5]], [2, -2], reference=[[0, 0]])
-    >>> evidence.partition.to_fuzzy()
-    array([[0.5, 0.5],
-           [0.5, 0.5]])
-    >>> evidence.conflict.round(2)
-    array([0., 1.])
-    >>> evidence.weights[1]
-    array([[-5.,  5.],
-           [ 5., -5.]])
-    """
-    inputs: FloatArray = check_array(features, dtype=np.float64, input_name="features")
-    slopes: FloatArray = check_array(weights, dtype=np.float64, input_name="weights", ensure_2d=False)
-    slopes = slopes[:, None] if slopes.ndim == 1 else slopes
-    if len(slopes) != inputs.shape[1]:
-        raise ValueError(
-            f"weights must have a row for each of the {inputs.shape[1]} features, got shape {slopes.shape}; "
-            "transpose weights with a row for each class."
-        )
-    bias_values = np.zeros(slopes.shape[1]) if biases is None else biases
-    offsets: FloatArray = np.atleast_1d(np.asarray(bias_values, dtype=np.float64))
-    check_shape("biases", offsets, (slopes.shape[1],))
-    slopes, offsets = _for_each_class(slopes, offsets)
-    reference_features: FloatArray = (
-        inputs if reference is None else check_array(reference, dtype=np.float64, input_name="reference")
-    )
-    check_shape("reference", reference_features, (len(reference_features), inputs.shape[1]))
-    names = tuple(str(name) for name in (range(len(offsets)) if classes is None else classes))
-    if len(names) != len(offsets):
-        raise ValueError(f"classes has {len(names)} names, but weights have {len(offsets)} classes.")
-    slopes, constants = _center_evidence(slopes, offsets, reference_features.mean(axis=0))
-    return LayerEvidence(inputs, slopes, constants, names)
-
-
 def combine_evidence(
     features: FloatArray, weights: FloatArray, constants: FloatArray, names: list[str]
 ) -> CredalPartition:
@@ -256,24 +127,6 @@ def _masses(features: FloatArray, weights: FloatArray, constants: FloatArray, fo
     else:
         logs[:, -1] = _log_of_several(denial)
     return np.column_stack([np.zeros(len(features)), softmax(logs, axis=1)])
-
-
-def _conflict(evidence: FloatArray) -> FloatArray:
-    """Return the conflict between all evidence for classes and all evidence against classes."""
-    support, denial = np.maximum(evidence, 0).sum(axis=1), np.maximum(-evidence, 0).sum(axis=1)
-    if evidence.shape[2] == 2:  # evidence against a class supports the other one
-        return np.asarray(np.prod(-np.expm1(-support - denial[:, ::-1]), axis=1))
-    strongest = support.max(axis=1, keepdims=True)
-    open_mass = np.exp(-strongest)
-    for_class = np.exp(support - strongest) - open_mass
-    for_class /= for_class.sum(axis=1, keepdims=True) + open_mass
-    # Plausibilities of classes relative to the class with the least evidence against it, to avoid underflow.
-    smallest = denial.min(axis=1, keepdims=True)
-    relative = np.exp(smallest - denial)
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        whole = -np.expm1(np.log1p(-np.exp(-denial)).sum(axis=1, keepdims=True)) * np.exp(smallest)
-    plausible = relative / np.where(smallest > _CERTAIN, relative.sum(axis=1, keepdims=True), whole)
-    return np.asarray(np.clip((for_class * (1 - plausible)).sum(axis=1), 0, 1))
 
 
 def _log_share(weights: FloatArray) -> FloatArray:

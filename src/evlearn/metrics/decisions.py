@@ -52,65 +52,6 @@ def utility_discounted_accuracy(
     return float(np.where(is_covered, utilities, 0).mean())
 
 
-@dataclass(frozen=True)
-class SetSummary:
-    """Summary of set-valued predictions.
-
-    Attributes
-    ----------
-    coverage : float
-        Share of samples whose set contains the true class.
-    mean_size : float
-        Mean number of classes per set.
-    sizes : ndarray of int of shape (n_classes + 1,)
-        Numbers of sets with 0, 1, 2 ... classes.
-    single_accuracy : float
-        Accuracy of the sets with a single class; NaN if there are none.
-    """
-
-    coverage: float
-    mean_size: float
-    sizes: IntArray
-    single_accuracy: float
-
-
-def summarize_sets(
-    y_true: npt.ArrayLike, sets: npt.ArrayLike, *, classes: npt.ArrayLike | None = None
-) -> SetSummary:
-    """Summarize sizes and accuracy of predicted sets.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        True classes.
-    sets : array-like of bool of shape (n_samples, n_classes)
-        Predicted sets, as returned by ``predict_set``.
-    classes : array-like of shape (n_classes,), default=None
-        Classes of the columns of `sets`, the ``classes_`` of a classifier. None means the numbers from 0.
-
-    Returns
-    -------
-    SetSummary
-        Coverage, sizes, and accuracy of sets with a single class.
-
-    Examples
-    --------
-    >>> from evlearn.metrics.decisions import summarize_sets
-    >>> summarize_sets([0, 1, 1], [[True, False], [True, True], [True, False]])
-    SetSummary(coverage=0.666..., mean_size=1.333..., sizes=array([0, 2, 1]),
-    single_accuracy=0.5)
-    """
-    is_member, is_covered = _check_sets(y_true, sets, classes)
-    sizes = is_member.sum(axis=1)
-    is_single = sizes == 1
-    return SetSummary(
-        coverage=float(is_covered.mean()),
-        mean_size=float(sizes.mean()),
-        sizes=np.bincount(sizes, minlength=is_member.shape[1] + 1),
-        single_accuracy=float(is_covered[is_single].mean()) if is_single.any() else float("nan"),
-    )
-
-
 def _check_sets(y_true: Any, sets: Any, classes: Any) -> tuple[BoolArray, BoolArray]:
     """Return the sets as an array, and True for sets that contain the true class."""
     truth, is_member = np.asarray(y_true), np.asarray(sets)

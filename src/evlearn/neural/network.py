@@ -28,7 +28,6 @@ from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_shape
 
-LINKS = ("r", "paper")
 #: Maximum number of rows per block.
 _BLOCK_ROWS = 8192
 

@@ -21,8 +21,6 @@ from evlearn.kernels.simplex_qp import solve_many
 from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.typing import FloatArray, IntArray
 
-#: Stopping criteria: the last change, or an average of all changes with exponentially decreasing weights.
-STOPPING = ("last", "average")
 #: Objective below which a fit is perfect.
 _PERFECT = 1e-10
 
