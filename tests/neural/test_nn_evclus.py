@@ -31,8 +31,7 @@ from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
 from evlearn.neural import NNEVCLUS, Solver
 from evlearn.plotting import MassContourDisplay, ObjectiveDisplay, PairsDisplay
-from evlearn.storage.archives import header_array, read_archive, write_archive
-from evlearn.storage.checkpoints import _digest
+from evlearn.storage.archives import digest_of_arrays, header_array, read_archive, write_archive
 from evlearn.utils.parameters import with_switches
 
 X, Y = make_fourclass(200, random_state=0)
@@ -547,7 +546,7 @@ def test_a_checkpoint_whose_numbers_do_not_fit_the_network_is_refused(tmp_path, 
         state = read_archive(file, ("|u1", "<i8", "<f4", "<f8"))
     header = json.loads(state.pop("header").tobytes())
     change(state)
-    header["digest"] = _digest(state)
+    header["digest"] = digest_of_arrays(state)
     with path.open("wb") as file:
         write_archive(file, {"header": header_array(header), **state})
     with pytest.raises(ValueError, match=f"^checkpoint state is not a state.*{reason}.*delete this file"):

@@ -17,6 +17,10 @@ is a variance. The standard deviation is decisive in more than about 20 dimensio
 loss more than a second mean for the rows of a large cluster does. Squared distances to the mean of a small cluster
 are divided by its width relative to the others, because small clusters may be wide; as in the likelihood of a
 Gaussian, a width has a price.
+
+`evlearn.cluster.centroids.kmeans` has the same purpose for weighted rows with coordinates. It cannot be used here,
+because its candidates are sets of prototypes, and its bound depends on the covariance of residuals. The reverse
+would need distances between rows, and masses of all centroid methods would change.
 """
 
 from dataclasses import dataclass

@@ -8,7 +8,6 @@ classes that `evlearn.storage.fields.stored` registers. Reading creates no other
 the run, such as paths and numbers of workers. Large arrays are in a separate archive in the same folder.
 """
 
-import hashlib
 import importlib
 import json
 import os
@@ -25,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import evlearn
 from evlearn.export.sklearn_steps import n_features_out
-from evlearn.storage.archives import read_archive, write_archive
+from evlearn.storage.archives import digest_of_arrays, read_archive, write_archive
 from evlearn.storage.codec import (
     STORED_TYPES,
     Decoder,
@@ -105,7 +104,7 @@ def save_model(estimator: EstimatorLike, path: str | os.PathLike[str]) -> None:
         check_archive(place)
         with atomic_write(archive_of(place)) as file:
             write_archive(file, encoder.arrays)
-        document["beside"] = _digest(encoder.arrays)
+        document["beside"] = digest_of_arrays(encoder.arrays)
     with atomic_write(place) as file:
         file.write(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1).encode())
 
@@ -177,17 +176,9 @@ def _read_arrays(path: Path | RemotePath, digest: Any) -> dict[str, Any]:
         raise ValueError(f"its large arrays are in {archive.name}, which is not in the same folder")
     with archive.open("rb") as file:
         arrays = read_archive(file, STORED_TYPES)
-    if digest != _digest(arrays):
+    if digest != digest_of_arrays(arrays):
         raise ValueError(f"{archive.name} belongs to another model")
     return arrays
-
-
-def _digest(arrays: dict[str, Any]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
-        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
-    return digest.hexdigest()
 
 
 def _error_context(path: Path | RemotePath) -> AbstractContextManager[None]:

@@ -5,6 +5,7 @@ a multiple of 64 bytes, so that they can be read in place as a memory map. Files
 shapes and sizes are checked against the file before memory is allocated.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -77,6 +78,15 @@ def read_archive(
 def header_array(document: Any) -> npt.NDArray[np.uint8]:
     """Return JSON as an array of bytes, to be stored beside other arrays."""
     return np.frombuffer(json.dumps(document).encode(), dtype=np.uint8)
+
+
+def digest_of_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
+    """Return a digest of the names, types, shapes and values of arrays."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+        digest.update(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8))
+    return digest.hexdigest()
 
 
 def _read_member(

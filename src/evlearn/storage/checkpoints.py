@@ -1,8 +1,8 @@
 """Checkpoint files with the state of a long fit, so that it can resume after its process was killed.
 
-A checkpoint is an archive of plain arrays (`evlearn.utils.archives`): ``header`` (JSON as bytes, which identifies
-the fit) and the arrays of the state. The file is replaced atomically. Only the fit that wrote it can load it: a
-fit with another parameter or any changed value in its data is rejected.
+A checkpoint is an archive of plain arrays (`evlearn.storage.archives`): ``header`` (JSON as bytes, which
+identifies the fit) and the arrays of the state. The file is replaced atomically. Only the fit that wrote it can
+load it: a fit with another parameter or any changed value in its data is rejected.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from evlearn.storage.archives import header_array, read_archive, write_archive
+from evlearn.storage.archives import digest_of_arrays, header_array, read_archive, write_archive
 from evlearn.storage.codec import describe_errors, read_json
 from evlearn.storage.fields import check_keys
 from evlearn.utils.files import atomic_write, check_folder, remove_leftovers_of
@@ -25,7 +25,7 @@ from evlearn.utils.urls import to_path
 from evlearn.utils.validation import RUN_TIME
 
 SCHEMA = "evlearn.checkpoint"
-VERSION = 3
+VERSION = 4
 _SECONDS = 1.0  # minimum time between two writes
 _TYPES = ("|u1", "|b1", "<i4", "<i8", "<f4", "<f8")
 
@@ -69,7 +69,7 @@ class Checkpoint:
                 raise ValueError("it was written by another version of evlearn, or is not a checkpoint")
             check_keys("the header", header, ("schema", "version", "identity", "digest"))
             check_keys("the identity", header["identity"], (), header["identity"])
-            if header["digest"] != _digest(state):
+            if header["digest"] != digest_of_arrays(state):
                 raise ValueError("it is damaged")
         self._check(header["identity"])
         with self._explaining():
@@ -81,7 +81,12 @@ class Checkpoint:
         if not force and current - self._written < _SECONDS:
             return
         arrays = {name: np.asarray(values) for name, values in state.items()}
-        header = {"schema": SCHEMA, "version": VERSION, "identity": self._identity, "digest": _digest(arrays)}
+        header = {
+            "schema": SCHEMA,
+            "version": VERSION,
+            "identity": self._identity,
+            "digest": digest_of_arrays(arrays),
+        }
         with atomic_write(self._path) as file:
             write_archive(file, {"header": header_array(header), **arrays})
         self._written = current
@@ -174,7 +179,3 @@ def digest_of(values: Any) -> str:
     content = hashlib.sha256(repr((values.shape, values.dtype.str)).encode())
     content.update(values.reshape(-1).view(np.uint8).data)
     return content.hexdigest()[:16]
-
-
-def _digest(state: dict[str, Any]) -> str:
-    return "".join(digest_of(state[name]) for name in sorted(state))

@@ -21,8 +21,8 @@ from benchmarks.common.papers import ECM
 from evlearn import cluster, watching
 from evlearn.belief import FocalSets
 from evlearn.cluster import CCM
-from evlearn.storage.archives import header_array, read_archive, write_archive
-from evlearn.storage.checkpoints import _digest, _to_json
+from evlearn.storage.archives import digest_of_arrays, header_array, read_archive, write_archive
+from evlearn.storage.checkpoints import _to_json
 
 
 @pytest.fixture(scope="module", name="X")
@@ -275,7 +275,7 @@ def rewritten(path, change):
         state = read_archive(file, ("|u1", "|b1", "<i8", "<f8"))
     header = json.loads(state.pop("header").tobytes())
     change(state)
-    header["digest"] = _digest(state)
+    header["digest"] = digest_of_arrays(state)
     with path.open("wb") as file:
         write_archive(file, {"header": header_array(header), **state})
 

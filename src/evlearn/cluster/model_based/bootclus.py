@@ -35,6 +35,7 @@ from evlearn.storage import fields
 from evlearn.utils.convergence import Report, Trace, atomic_fit, publish_trace, warn_caller
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Count, Steps, expect_tasks, report_message
+from evlearn.utils.reading import Numbers
 from evlearn.utils.typing import BoolArray, EstimatorLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import (
     check_integer,
@@ -212,12 +213,7 @@ class BootClus(RowwiseClusterer):
         Self
             Fitted estimator.
         """
-        self._check_parameters()
-        if needs_blocks(X):
-            raise ValueError(
-                f"BootClus needs data in memory, but X is {type(X).__name__}; use an array or a frame."
-            )
-        numbers = self._read_data(X, reset=True)
+        numbers = self._read_samples(X)
         complete = self._fill_missing(numbers, self._n_components)
         ordinary = self._rows_to_fit(complete)
         data = complete[ordinary]
@@ -230,9 +226,9 @@ class BootClus(RowwiseClusterer):
         focal_sets = self._make_focal_sets(shares)
         replicates, probabilities = self._bootstrap(mixture, data, random)
         pairs = choose_pairs(len(data), self.n_partners, random)
-        lower, upper = percentile_intervals(
-            probabilities, probabilities, pairs, self.confidence_level, n_jobs=self.n_jobs
-        )
+        both = probabilities, probabilities
+        lower, upper = percentile_intervals(*both, pairs, self.confidence_level, n_jobs=self.n_jobs)
+        self.mixture_, self.n_clusters_, self.n_bootstrap_ = mixture, focal_sets.frame_size, len(replicates)
         with one_blas_thread():
             trace = masses_from_intervals(
                 pairs,
@@ -245,24 +241,12 @@ class BootClus(RowwiseClusterer):
                 max_iter=self.max_iter,
                 report=Steps(self.max_iter, unit="sweep"),
             )
-        self.mixture_, self.n_clusters_, self.n_bootstrap_ = mixture, focal_sets.frame_size, len(replicates)
-        partition = CredalPartition(trace.state.masses, focal_sets, validate=False)
-        relation = partition.relational(pairs)
-        samples = np.flatnonzero(ordinary)[pairs]
-        self.intervals_ = PairIntervals(samples, lower, upper, relation.same_cluster, relation.plausibility_same)
-        references = stratified_indices(partition.to_hard(), _REFERENCE_SAMPLES, random)
-        self._model = BootstrapModel(
-            replicates=replicates,
-            probabilities=probabilities[references],
-            masses=np.ascontiguousarray(partition.masses[references]),
-            focal_sets=focal_sets,
-            confidence=self.confidence_level,
-        )
-        with one_blas_thread():
-            if not ordinary.all():
-                masses = np.empty((len(complete), len(focal_sets)))
-                masses[ordinary], masses[~ordinary] = partition.masses, self._model.assign(complete[~ordinary])
-                partition = CredalPartition(masses, focal_sets, validate=False)
+            partition = CredalPartition(trace.state.masses, focal_sets, validate=False)
+            relation = partition.relational(pairs)
+            bounds = lower, upper, relation.same_cluster, relation.plausibility_same
+            self.intervals_ = PairIntervals(np.flatnonzero(ordinary)[pairs], *bounds)
+            self._model = self._make_model(replicates, probabilities, partition, random)
+            partition = self._partition_of_all(partition, complete, ordinary)
             self._publish(self._add_doubt(numbers, partition, self._model.assign))
         self._learn_gaps(data, self.n_clusters_)
         self._name_samples(X)
@@ -311,6 +295,14 @@ class BootClus(RowwiseClusterer):
         check_real("confidence_level", self.confidence_level, 0, 1)
         check_integer("n_bootstrap", self.n_bootstrap, 2)
         check_partners(self.n_partners)
+
+    def _read_samples(self, X: ArrayLike) -> Numbers:
+        self._check_parameters()
+        if needs_blocks(X):
+            raise ValueError(
+                f"BootClus needs data in memory, but X is {type(X).__name__}; use an array or a frame."
+            )
+        return self._read_data(X, reset=True)
 
     # The mixture and its resamples
 
@@ -391,6 +383,32 @@ class BootClus(RowwiseClusterer):
             )
             warn_caller(message, ConvergenceWarning)
         return result
+
+    def _make_model(
+        self,
+        replicates: Replicates,
+        probabilities: FloatArray,
+        partition: CredalPartition,
+        random: np.random.RandomState,
+    ) -> "BootstrapModel":
+        references = stratified_indices(partition.to_hard(), _REFERENCE_SAMPLES, random)
+        return BootstrapModel(
+            replicates=replicates,
+            probabilities=probabilities[references],
+            masses=np.ascontiguousarray(partition.masses[references]),
+            focal_sets=partition.focal_sets,
+            confidence=self.confidence_level,
+        )
+
+    def _partition_of_all(
+        self, partition: CredalPartition, data: FloatArray, ordinary: BoolArray
+    ) -> CredalPartition:
+        """Return the partition of all rows, by that of the ordinary rows and the model."""
+        if ordinary.all():
+            return partition
+        masses = np.empty((len(data), len(partition.focal_sets)))
+        masses[ordinary], masses[~ordinary] = partition.masses, self._model.assign(data[~ordinary])
+        return CredalPartition(masses, partition.focal_sets, validate=False)
 
     def _after_loading(self) -> None:
         """Raise unless the attributes from a file are consistent."""

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from evlearn.belief import FocalSets
 from evlearn.cluster.focal_families import random_masses
 from evlearn.cluster.pairwise.pair_graph import AllPairs, PairGraph
-from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.pairwise import Penalty
 from evlearn.kernels.simplex_qp import solve_many
 from evlearn.utils.convergence import Report, Trace, descend
@@ -23,6 +22,8 @@ from evlearn.utils.typing import FloatArray, IntArray
 
 #: Objective below which a fit is perfect.
 _PERFECT = 1e-10
+#: Arrays for a sweep without constraints; see `Penalty.kernel_terms`.
+_NO_TERMS = (np.zeros(1, np.intp), np.zeros(0, np.intp), np.zeros(0, np.uint8), np.zeros((2, 0, 0)), 0.0)
 
 Pairs: TypeAlias = AllPairs | PairGraph
 
@@ -77,8 +78,7 @@ def sweep_masses(
     C = np.ascontiguousarray(forms).reshape(-1, forms.shape[-1])
     M: FloatArray = np.array(masses, dtype=np.float64, order="C")
     Y = np.concatenate(M @ forms)
-    n_samples = len(M)
-    terms = (penalty or Penalty.of(PairwiseConstraints(), 0, focal_sets)).kernel_terms(n_samples, 2 * eta)
+    terms = _NO_TERMS if penalty is None else penalty.kernel_terms(len(M), 2 * eta)
     # In a symmetric graph, the changes of the rows add up to the change of the objective, which is computed once.
     is_additive = pairs.symmetric if isinstance(pairs, PairGraph) else True
 
@@ -91,7 +91,7 @@ def sweep_masses(
 
     def step(M: FloatArray) -> tuple[FloatArray, float, bool]:
         nonlocal previous
-        order = np.arange(n_samples) if random is None else random.permutation(n_samples)
+        order = np.arange(len(M)) if random is None else random.permutation(len(M))
         row_total = (average.row_total,) if average else ()
         change = 2 * eta * pairs.sweep(M, Y, C, order.astype(np.int32), terms, *row_total)
         objective = previous + change if is_additive else compute_objective()

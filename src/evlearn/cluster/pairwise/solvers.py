@@ -254,10 +254,7 @@ def descend_stochastic(
     def compare(blocks: Iterable[tuple[IntArray, IntArray]], proximity: float | None) -> float:
         squares = residuals = 0.0
         for rows, partners in blocks:
-            if metric == "precomputed":
-                delta = transform(X[np.ix_(rows, partners)].astype(np.float64))
-            else:
-                delta = transform(distances_between(X[rows], X[partners], metric))
+            delta = transform(_distances_of_block(X, rows, partners, metric))
             Y = M[partners] @ C
             differences = M[rows] @ Y.T - delta
             residuals += float(np.vdot(differences, differences))
@@ -287,6 +284,12 @@ def _draw_blocks(
         rows = order[block]
         positions = random.randint(max(n_samples - len(rows), 1), size=n_partners)
         yield rows, order[positions + len(rows) * (positions >= block.start)]  # samples outside the block
+
+
+def _distances_of_block(X: FloatArray, rows: IntArray, partners: IntArray, metric: Any) -> FloatArray:
+    if metric == "precomputed":
+        return X[np.ix_(rows, partners)].astype(np.float64)
+    return distances_between(X[rows], X[partners], metric)
 
 
 def _update_block(M: FloatArray, rows: Any, Y: FloatArray, delta: FloatArray, proximity: float) -> None:
