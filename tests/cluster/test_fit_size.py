@@ -11,7 +11,7 @@ from evlearn.cluster import ECM, EVCLUS
 
 FOLDER = evlearn.__file__.removesuffix("__init__.py")
 #: Maximum numbers of functions and files of a fit.
-LIMITS = {ECM: (300, 39), EVCLUS: (210, 37)}
+LIMITS = {ECM: (268, 33), EVCLUS: (188, 30)}
 
 
 def functions_of(fit):

@@ -131,6 +131,8 @@ def open_once(X: DataLike, n_jobs: int | None) -> RowDataset:
 
 def needs_blocks(X: Any) -> bool:
     """Return True if X is neither an array nor a frame in memory."""
+    if isinstance(X, np.ndarray):
+        return False
     return isinstance(X, RowDataset) or is_paths(X) or is_dask(X) or is_stream(X) or is_chunks(X)
 
 

@@ -25,6 +25,8 @@ KINDS = ("simple", "pairs", "full", "neighbor_pairs")
 _PAIRS_EACH = 2
 # Memory of masses that is always accepted, in bytes, and maximum ratio of larger memory to that of the data.
 _FREE_BYTES, _TIMES_THE_DATA = 1 << 30, 64
+#: Size of masses that are never refused, so that small fits do not read the state of the machine.
+_NEGLIGIBLE_BYTES = 1 << 24
 _MACHINE, _CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
@@ -236,6 +238,8 @@ def refuse_too_many_sets(
     n_samples, n_features = shape
     n_sets = _min_number_of_sets(focal_sets, n_clusters)
     n_bytes = n_samples * n_sets * itemsize
+    if n_bytes <= _NEGLIGIBLE_BYTES:
+        return
     available = available_memory()
     too_many = available is not None and n_bytes > available
     if too_many or (n_bytes > _FREE_BYTES and n_sets > _TIMES_THE_DATA * n_features):

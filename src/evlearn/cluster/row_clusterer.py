@@ -248,7 +248,9 @@ class RowwiseClusterer(EvidentialClusterer):
         elif has_blocks:
             rows = open_once(X, self.n_jobs)
         else:
-            rows = _rows_of(self._read_data(X, reset=reset))
+            data: Any
+            data, has_gaps = self._read_data(X, reset=reset)
+            rows = SparseDataset(data) if isinstance(data, SparseBlock) else ArrayDataset(data, has_gaps=has_gaps)
         try:
             if has_blocks:
                 _check_features(self, rows, reset)
@@ -405,11 +407,6 @@ class _View:
         partition = CredalPartition(masses, self.model.focal_sets, validate=False)
         values = getattr(partition, self.method)(self.rule)
         return values.candidates if isinstance(values, Verdict) else values
-
-
-def _rows_of(numbers: Numbers) -> ArrayDataset:
-    data: Any = numbers.data
-    return SparseDataset(data) if isinstance(data, SparseBlock) else ArrayDataset(data, has_gaps=numbers.has_gaps)
 
 
 def _check_features(estimator: Any, rows: RowDataset, reset: bool) -> None:

@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
+from evlearn.partition.conversions import is_missing
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
@@ -305,16 +306,9 @@ def label_codes(labels: npt.ArrayLike, unlabeled: Any, name: str) -> IntArray:
 def _missing(labels: npt.NDArray[Any], unlabeled: Any) -> BoolArray:
     missing = np.zeros(len(labels), dtype=bool)
     if labels.dtype.kind == "O":
-        missing |= np.fromiter((_is_missing(label) for label in labels), dtype=bool, count=len(labels))
+        missing |= np.fromiter((is_missing(label) for label in labels), dtype=bool, count=len(labels))
         missing[~missing] = [bool(label == unlabeled) for label in labels[~missing]]
         return missing
     if labels.dtype.kind == "f":
         missing |= np.isnan(labels)
     return np.asarray(missing | (labels == unlabeled))
-
-
-def _is_missing(label: Any) -> bool:
-    try:
-        return label is None or bool(label != label)
-    except TypeError:  # the comparison of pandas.NA with itself is undefined
-        return True

@@ -311,7 +311,8 @@ class PairwiseConstraints:
         selected = np.asarray(samples, dtype=np.intp)
         places = np.full(1 + max(selected.max(initial=-1), *(pairs.max(initial=-1) for pairs in self._pairs)), -1)
         places[selected] = np.arange(len(selected))
-        return PairwiseConstraints(*(_complete_pairs(places[pairs]) for pairs in self._pairs))
+        renumbered = (places[pairs] for pairs in self._pairs)
+        return PairwiseConstraints(*(pairs[(pairs >= 0).all(axis=1)] for pairs in renumbered))
 
     @property
     def _pairs(self) -> tuple[IntArray, IntArray]:
@@ -345,11 +346,6 @@ class PairwiseConstraints:
 
     def __repr__(self) -> str:
         return f"PairwiseConstraints({self.n_must_link} must-link, {self.n_cannot_link} cannot-link)"
-
-
-def _complete_pairs(pairs: IntArray) -> IntArray:
-    """Return the pairs without -1."""
-    return np.asarray(pairs[(pairs >= 0).all(axis=1)])
 
 
 @dataclass(frozen=True)

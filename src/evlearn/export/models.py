@@ -11,7 +11,6 @@ the run, such as paths and numbers of workers. Large arrays are in a separate ar
 import importlib
 import json
 import os
-from contextlib import AbstractContextManager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -130,7 +129,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     save_model : Write the file, with an example.
     """
     place = _check_name(path)
-    with _error_context(place):
+    with describe_errors(place.name, "a model", "Write such files with evlearn.save_model."):
         document = read_json(place.read_bytes())
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise ValueError(f"its schema is not {SCHEMA}")
@@ -179,10 +178,6 @@ def _read_arrays(path: Path | RemotePath, digest: Any) -> dict[str, Any]:
     if digest != digest_of_arrays(arrays):
         raise ValueError(f"{archive.name} belongs to another model")
     return arrays
-
-
-def _error_context(path: Path | RemotePath) -> AbstractContextManager[None]:
-    return describe_errors(path.name, "a model", "Write such files with evlearn.save_model.")
 
 
 def _check_name(path: str | os.PathLike[str]) -> Path | RemotePath:

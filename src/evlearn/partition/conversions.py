@@ -60,7 +60,7 @@ def read_labels(labels: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     if not isinstance(labels, np.ndarray):  # NumPy converts a list of text and NaN to text
         values = np.asarray(labels, dtype=object if values.dtype.kind in "US" else None)
     missing = values.dtype.kind in "fmM" and bool((values != values).any())
-    if missing or (values.dtype.kind == "O" and any(_is_missing(label) for label in values.flat)):
+    if missing or (values.dtype.kind == "O" and any(is_missing(label) for label in values.flat)):
         raise ValueError(f"{name} has missing values; drop these samples or assign labels to them.")
     return values
 
@@ -136,7 +136,8 @@ def rough_masses(candidates: npt.ArrayLike, names: Sequence[str] | None) -> tupl
     return masses, focal_sets
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
+    """Return True if a label is None, NaN or another missing value."""
     try:
         return label is None or bool(label != label)
     except TypeError:  # a comparison with pandas.NA has no truth value

@@ -920,6 +920,6 @@ def with_problems(partition: CredalPartition, problems: tuple[str, ...]) -> Cred
     """Return the partition with other problems of the fit."""
     if partition.problems == problems:
         return partition
-    other = partition[:]
+    other = partition._derive(partition.masses, partition.focal_sets, partition._index)
     other.__dict__["_problems"] = problems
     return other

@@ -318,7 +318,7 @@ class MassContourDisplay:
             zorder=3,
         )
         if len(self.sets) == 1:  # labels of several sets would overlap
-            for text in self.ax_.clabel(lines, fontsize=8, fmt=_level_text):
+            for text in self.ax_.clabel(lines, fontsize=8, fmt="%.3g"):
                 text.set_path_effects([withStroke(linewidth=2, foreground="white")])
         return lines
 
@@ -356,10 +356,6 @@ class MassContourDisplay:
     def _set_key(self, number: int) -> Line2D:
         color, style = self._line(number)
         return key(shorten(self.set_labels[number]), color=color, linestyle=style)
-
-
-def _level_text(level: float) -> str:
-    return f"{level:.3g}"
 
 
 def _read_sets(of: str, sets: Sequence[Any] | None, focal_sets: FocalSets) -> tuple[BoolArray, list[str]]:

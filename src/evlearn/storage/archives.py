@@ -85,7 +85,7 @@ def digest_of_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
     digest = hashlib.sha256()
     for name in sorted(arrays):
         digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
-        digest.update(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8))
+        digest.update(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 

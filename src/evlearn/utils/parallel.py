@@ -144,23 +144,16 @@ class SharedLimit:
         if getattr(self._thread, "holds", False):  # this thread holds it already
             yield
             return
-        self._thread.holds = True
-        try:
-            with self._limited():
-                yield
-        finally:
-            self._thread.holds = False
-
-    @contextmanager
-    def _limited(self) -> Iterator[None]:
         with self._lock:
             restore = self._set_limit()  # in each thread: some libraries store a limit per thread
             if self._n_users == 0:
                 self._restore = restore
             self._n_users += 1
+        self._thread.holds = True
         try:
             yield
         finally:
+            self._thread.holds = False
             with self._lock:
                 self._n_users -= 1
                 if self._n_users == 0:

@@ -241,12 +241,19 @@ class Work:
             _call(self._root.call_on_fit_task_begin, **self._callback_arguments())
 
     def begin_task(self, name: str, n_steps: int | None, *, counts_jobs: bool = False) -> "Task":
-        """Begin a task of at most `n_steps` steps, after the end of the previous task of this thread."""
+        """Begin a task of at most `n_steps` steps, after the end of the previous task of this thread.
+
+        The name is that of the counted jobs, or of a step.
+        """
         if self._arguments is None:
             return Task(None)
         with self._lock:
             self._end_task(get_ident())
-            task = Task(self._subcontext(name, n_steps), self._estimator, counts_jobs=counts_jobs)
+            task = Task(
+                self._subcontext(name if counts_jobs else pluralize(name), n_steps),
+                self._estimator,
+                counts_jobs=counts_jobs,
+            )
             self._tasks[get_ident()] = task
             return task
 
@@ -439,7 +446,7 @@ class Steps:
             self._n_steps += max(number - previous, 1)
             if number <= previous:
                 self._n_left -= 1
-                self._tasks[get_ident()] = self._work.begin_task(pluralize(self._unit), self._max_iter)
+                self._tasks[get_ident()] = self._work.begin_task(self._unit, self._max_iter)
             self._positions[get_ident()] = number
             duration = (time.monotonic() - self._start) / self._n_steps
             n_steps = max(self._n_left, 0) * self._max_iter + sum(

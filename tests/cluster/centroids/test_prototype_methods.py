@@ -456,6 +456,7 @@ def test_masses_that_exceed_memory_are_refused_before_the_fit(blobs, tmp_path, m
     X = blobs[0]
     n_sets = len(ECM(random_state=0).set_params(**settings).fit(X).focal_sets_)
     n_bytes = 8 * n_sets * len(X)
+    monkeypatch.setattr("evlearn.cluster.focal_families._NEGLIGIBLE_BYTES", 0)
     monkeypatch.setattr("evlearn.cluster.focal_families.available_memory", lambda: n_bytes - 1)
     model = ECM(random_state=0, verbose=1).set_params(**settings)
     expected = rf"300 samples x {n_sets} focal sets \(.*take {n_bytes:,} bytes, and {n_bytes - 1:,} are available"

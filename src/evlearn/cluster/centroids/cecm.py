@@ -17,7 +17,7 @@ from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.centroids.adaptive import AdaptiveMetric, AdaptiveModel, check_metric, make_model
 from evlearn.cluster.centroids.clusterer import DistanceFeatures
 from evlearn.cluster.centroids.constrained_descent import PENALTIES, Problem, State, descend_constrained
-from evlearn.cluster.centroids.fit import Alternation, check_infinite_delta
+from evlearn.cluster.centroids.fit import Alternation, check_no_remote_rows
 from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.model import EuclideanModel
 from evlearn.cluster.centroids.scales import Scales, number_or_none
@@ -225,7 +225,8 @@ class CECM(DistanceFeatures, EvidentialClusterer):
             )
         random = check_random_state(self.random_state)
         summary = summarize_data(ArrayDataset(data), None, number_or_none(self.delta), random)
-        check_infinite_delta(ArrayDataset(data), summary.coordinates, summary.delta, None)
+        if np.isinf(summary.delta):
+            check_no_remote_rows(ArrayDataset(data), summary.coordinates, None)
         first_prototypes = make_prototypes(self.init, self.n_clusters, summary.sample, summary.counts, random)
         points, centers = (summary.coordinates.transform(values) for values in (summary.sample, first_prototypes))
         scales = Scales.of(points, summary.counts, centers)

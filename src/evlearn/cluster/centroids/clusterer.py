@@ -191,22 +191,21 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
         weights = check_weights(sample_weight, rows)
         if has_number:
             self._note_evidence(count_samples(len(rows), weights), self.n_clusters)
-        fit = PrototypeFit.begin(
-            replace(self._settings(), **changes), rows, weights, self._open_checkpoint(rows, weights)
-        )
+        checkpoint = None if self.checkpoint is None else self._open_checkpoint(rows, weights)
+        fit = PrototypeFit.begin(replace(self._settings(), **changes), rows, weights, checkpoint)
         self._refuse_masses(rows, fit.state.focal_sets)  # they are resolved now, also if they are "auto"
         return fit
 
-    def _open_checkpoint(self, rows: RowDataset, weights: FloatArray | None) -> Checkpoint | None:
-        if self.checkpoint is None:
-            return None
+    def _open_checkpoint(self, rows: RowDataset, weights: FloatArray | None) -> Checkpoint:
+        assert self.checkpoint is not None
         if isinstance(rows, SparseDataset):
             raise ValueError(f"checkpoint={self.checkpoint!r} needs dense features, but X is sparse; use None.")
         return Checkpoint(self.checkpoint, identity_of(self, rows, sample_weight=weights))
 
     def _publish_fit(self, fitted: FittedPrototypes, rows: RowDataset) -> None:
         """Set the attributes of a fit."""
-        self._check_evidence(fitted.n_samples, len(fitted.model.prototypes))
+        n_samples = count_samples(len(rows), fitted.sample_weight)
+        self._check_evidence(n_samples, len(fitted.model.prototypes))
         self._publish_model(fitted.model, fitted.parameters)
         publish_trace(self, fitted.trace, "the objective", max_iter=self.max_iter, unit=fitted.unit)
         self._publish_masses(rows)
@@ -230,7 +229,8 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
             return
         attribute = self.__dict__.get("labels_")
         labels = attribute if isinstance(attribute, np.ndarray) else None
-        warn_if_collapsed(pdist(self.cluster_centers_), labels, n_clusters, parameters.width, self._remedy)
+        remedy = "Use fewer clusters." if isinstance(self.beta, str) else "Use beta='auto'."
+        warn_if_collapsed(pdist(self.cluster_centers_), labels, n_clusters, parameters.width, remedy)
 
     def _warn_of_drift(self, fitted: FittedPrototypes) -> None:
         parameters = fitted.parameters
@@ -238,7 +238,3 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
             return  # there is another warning
         if "metrics_" not in self.__dict__:
             warn_of_drift(fitted.drift(), isinstance(self.beta, str))
-
-    @property
-    def _remedy(self) -> str:
-        return "Use beta='auto'." if not isinstance(self.beta, str) else "Use fewer clusters."

@@ -1,17 +1,14 @@
 """Evidential c-means (ECM)."""
 
 import os
-from typing import Literal, Self
-
-from numpy.typing import ArrayLike
+from typing import Literal
 
 from evlearn.cluster.centroids.adaptive import AdaptiveMetric, check_metric
 from evlearn.cluster.centroids.online import OnlineClusterer
 from evlearn.cluster.focal_families import SelectedSetsLike
 from evlearn.cluster.outlier_rule import OUTLIER_RATE
 from evlearn.storage import fields
-from evlearn.utils.convergence import atomic_fit
-from evlearn.utils.typing import DataLike, NumbersLike, RandomSeed
+from evlearn.utils.typing import NumbersLike, RandomSeed
 from evlearn.utils.validation import check_integer, check_real
 
 
@@ -189,28 +186,6 @@ class ECM(OnlineClusterer):
         self.store_masses = store_masses
         self.checkpoint = checkpoint
         self.verbose = verbose
-
-    @atomic_fit
-    def fit(self, X: DataLike, y: object = None, *, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the prototypes and the mass functions of the samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            Samples: an array, a memory map, a pandas or polars frame; the path of a Parquet file or of a folder of
-            them; a Dask array or DataFrame; or an iterable of arrays, each with some of the rows.
-        y : None, default=None
-            Not used; present for API consistency.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each sample: a weight of 2 is equivalent to 2 equal samples.
-
-        Returns
-        -------
-        Self
-            Fitted estimator.
-        """
-        self._check_parameters()
-        return self._fit(X, sample_weight)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -25,9 +25,10 @@ from evlearn.cluster.centroids.starts import (
     check_prototypes,
     distinct_rows,
     draw,
+    is_kmeans,
     summarize_data,
 )
-from evlearn.cluster.fit_warnings import are_coincident, count_samples
+from evlearn.cluster.fit_warnings import are_coincident
 from evlearn.cluster.focal_families import (
     SelectedSetsLike,
     SimilarityOfRows,
@@ -306,11 +307,6 @@ class FittedPrototypes:
     summary: DataSummary | None
     reference: FloatArray | None
 
-    @property
-    def n_samples(self) -> float:
-        """Number of samples, counted with their weights."""
-        return count_samples(len(self.rows), self.sample_weight)
-
     def drift(self) -> float:
         """Return the sum of squared distances to the nearest prototype, relative to that of k-means.
 
@@ -366,7 +362,8 @@ class PrototypeFit:
             restore = partial(FitState.from_arrays, settings.make_model, settings.n_clusters, rows.n_features)
             state = checkpoint.load(restore)
         state = state or first_state(settings, rows, sample_weight)
-        check_infinite_delta(rows, state.coordinates, state.parameters.delta, settings.n_jobs)
+        if np.isinf(state.parameters.delta):
+            check_no_remote_rows(rows, state.coordinates, settings.n_jobs)
         return cls(settings, rows, sample_weight, state, checkpoint)
 
     @cached_property
@@ -464,7 +461,7 @@ def first_state(settings: PrototypeSettings, rows: RowDataset, weights: FloatArr
     parameters = settings.resolve(summary, points, summary.coordinates.transform(starts[0]), random)
     trial = Trial(points, summary.counts, summary.coordinates, settings)
     reference = None
-    if settings.starts.at_kmeans:
+    if is_kmeans(settings.starts.init):
         reference = starts[0]
         lower_beta = settings.beta is None and not parameters.cloud
         best, parameters = trial.best(starts, parameters, lower_beta=lower_beta)
@@ -516,10 +513,8 @@ def _sample_of_sparse(
     return rows.take(indices), counts
 
 
-def check_infinite_delta(rows: RowDataset, coordinates: Coordinates, delta: float, n_jobs: int | None) -> None:
-    """Raise ValueError if delta is infinite and extreme rows would move all prototypes."""
-    if np.isfinite(delta):
-        return
+def check_no_remote_rows(rows: RowDataset, coordinates: Coordinates, n_jobs: int | None) -> None:
+    """Raise ValueError if extreme rows would move all prototypes, because delta is infinite."""
     largest = max(rows.map(_LargestCoordinate(coordinates), n_jobs=n_jobs))
     if largest > EXTREME_RATIO:
         raise ValueError(

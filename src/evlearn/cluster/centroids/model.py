@@ -358,15 +358,12 @@ class EuclideanModel(PrototypeModel):
 
     def _squares(self, rows: Features) -> FloatArray:
         """Return squared distances to the prototypes, in units of the model; by products for sparse rows."""
-        if not isinstance(rows, SparseBlock):
-            return self._dense_squares(rows)
-        centers = self.centers
-        sums = rows.squares[:, None] + (centers**2).sum(axis=1)
-        squares = sums - 2 * (rows.matrix @ centers.T)
-        squares[squares <= _ROUNDING_SHARE * sums] = 0
-        return np.asarray(squares * self.coordinates.scale**2)
-
-    def _dense_squares(self, rows: FloatArray) -> FloatArray:
+        if isinstance(rows, SparseBlock):
+            centers = self.centers
+            sums = rows.squares[:, None] + (centers**2).sum(axis=1)
+            products = sums - 2 * (rows.matrix @ centers.T)
+            products[products <= _ROUNDING_SHARE * sums] = 0
+            return np.asarray(products * self.coordinates.scale**2)
         points = self.coordinates.transform(rows[:, : self.n_features])
         squares = np.asarray(cdist(points, self.prototypes, "sqeuclidean"))
         if rows.shape[1] > self.n_features:
@@ -409,28 +406,24 @@ class EuclideanModel(PrototypeModel):
 
     def _kernel_arguments(self, rows: FloatArray) -> tuple[Any, ...]:
         """Return the arguments of the kernel between the rows and the results."""
-        key = rows.dtype, rows.shape[1] - self.n_features
+        dtype, n_offsets = key = rows.dtype, rows.shape[1] - self.n_features
         if key not in self._cache:
-            self._cache[key] = self._make_arguments(*key)
+            prototypes = np.pad(self.prototypes, ((0, 0), (0, n_offsets)))
+            center = np.pad(self.coordinates.center, (0, n_offsets))
+            # The kernel has the same bound for the other sets.
+            smallest_cost = 1e-30 if dtype == np.float32 else 1e-200
+            self._cache[key] = (
+                center.astype(dtype),
+                self.coordinates.scale,
+                prototypes.astype(dtype),
+                self.costs.spread.astype(dtype),
+                self._offsets.astype(dtype),
+                max(self.empty_cost, smallest_cost),
+                float(self.costs.beta),
+                *self.costs.lists,
+            )
         arguments: tuple[Any, ...] = self._cache[key]
         return arguments
-
-    def _make_arguments(self, dtype: Any, n_offsets: int) -> tuple[Any, ...]:
-        prototypes = np.pad(self.prototypes, ((0, 0), (0, n_offsets)))
-        center, scale = np.pad(self.coordinates.center, (0, n_offsets)), self.coordinates.scale
-        smallest_cost = (
-            1e-30 if dtype == np.float32 else 1e-200
-        )  # the kernel has the same bound for the other sets
-        return (
-            center.astype(dtype),
-            scale,
-            prototypes.astype(dtype),
-            self.costs.spread.astype(dtype),
-            self._offsets.astype(dtype),
-            max(self.empty_cost, smallest_cost),
-            float(self.costs.beta),
-            *self.costs.lists,
-        )
 
 
 class _BlockDistances(NamedTuple):

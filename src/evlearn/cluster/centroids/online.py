@@ -20,7 +20,7 @@ from evlearn.cluster.centroids.fit import (
     FittedPrototypes,
     PrototypeFit,
     PrototypeSettings,
-    check_infinite_delta,
+    check_no_remote_rows,
     first_state,
     sample_of,
 )
@@ -146,10 +146,6 @@ class WarmupBuffer:
             and int((self.weights > 0).sum()) >= n_clusters
         )
 
-    def checked_at(self, n_seen: int) -> Self:
-        """Return the same buffer with the number of rows at this check."""
-        return replace(self, n_seen_at_check=n_seen)
-
     def without_isolated_rows(self, n_clusters: int) -> Self:
         """Return the buffer without the 5 % of its rows that are farthest from their neighbors."""
         indices = np.flatnonzero(self.weights > 0)
@@ -219,6 +215,28 @@ class OnlineClusterer(PrototypeClusterer):
         self.n_samples_seen_ = len(rows)
 
     @atomic_fit
+    def fit(self, X: DataLike, y: object = None, *, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the prototypes and the mass functions of the samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
+            Samples: an array, a memory map, a pandas or polars frame; the path of a Parquet file or of a folder of
+            them; a Dask array or DataFrame; or an iterable of arrays, each with some of the rows.
+        y : None, default=None
+            Not used; present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each sample: a weight of 2 is equivalent to 2 equal samples.
+
+        Returns
+        -------
+        Self
+            Fitted estimator.
+        """
+        self._check_parameters()
+        return self._fit(X, sample_weight)
+
+    @atomic_fit
     def partial_fit(self, X: DataLike, y: object = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Update the clusters with a batch of samples, after `fit` or earlier batches.
 
@@ -260,7 +278,8 @@ class OnlineClusterer(PrototypeClusterer):
                 self._begin_stream(rows, weights)
             else:
                 self._check_warmup_buffer(rows, weights)
-            check_infinite_delta(rows, self._model.coordinates, self.delta_, self.n_jobs)
+            if np.isinf(self.delta_):
+                check_no_remote_rows(rows, self._model.coordinates, self.n_jobs)
             self._update_prototypes(rows, weights)
             self.n_samples_seen_ += len(opened) - len(
                 rows
@@ -311,7 +330,7 @@ class OnlineClusterer(PrototypeClusterer):
         self._warmup_buffer = buffer = buffer.with_rows(rows, weights, self.n_samples_seen_, self._buffer_limits)
         if buffer is None or not buffer.is_due(n_seen, self.n_clusters, self._buffer_limits):
             return
-        self._warmup_buffer = buffer.checked_at(n_seen)
+        self._warmup_buffer = replace(buffer, n_seen_at_check=n_seen)
         ordinary, settings = buffer.without_isolated_rows(self.n_clusters), self._settings()
         if ordinary.needs_refit(settings, self.cluster_centers_, self.delta_):
             fitted = self._refit(ordinary, settings)
@@ -362,9 +381,8 @@ class OnlineClusterer(PrototypeClusterer):
             share = weight / self._seen_weight
         statistics = statistics * (share / total)
         self._statistics = statistics if self.n_samples_seen_ == 0 else self._statistics * (1 - share) + statistics
-        self._publish_model(
-            model.solve(self._statistics), ResolvedParameters(self.delta_, self.beta_, self._alpha)
-        )
+        parameters = ResolvedParameters(self.delta_, self.beta_, getattr(self, "alpha_", 1.0))
+        self._publish_model(model.solve(self._statistics), parameters)
         self.n_samples_seen_ += len(rows)
         # No warning, because further batches may follow.
         self._note_evidence(max(self.n_samples_seen_, self._seen_weight), len(self.cluster_centers_))
@@ -377,10 +395,6 @@ class OnlineClusterer(PrototypeClusterer):
     @property
     def _buffer_limits(self) -> BufferLimits:
         return BufferLimits.of(self.half_life, self.n_clusters)
-
-    @property
-    def _alpha(self) -> float:
-        return getattr(self, "alpha_", 1.0)
 
     def _after_loading(self) -> None:
         """Raise unless the attributes from a file are consistent."""

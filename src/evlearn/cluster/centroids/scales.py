@@ -177,7 +177,8 @@ def is_one_cloud(sample: FloatArray, weights: FloatArray, n_clusters: int, rando
         p=None if has_equal_weights else weights / weights.sum(),
     )
     subsample = sample[np.sort(chosen)]
-    central = _without_outliers(subsample)
+    distances = np.linalg.norm(subsample - np.median(subsample, axis=0), axis=1)
+    central = subsample[distances <= _OUTLIER_RATIO * np.quantile(distances, 0.9)]
     # Test twice even if both are equal, because a single run of k-means may miss clusters.
     return all(_is_split_like_clouds(rows, n_clusters, random) for rows in (central, subsample))
 
@@ -195,12 +196,6 @@ def _is_split_like_clouds(rows: FloatArray, n_clusters: int, random: np.random.R
         if number >= _MIN_CLOUDS - 1 and _deviations(share, cloud_shares) < -_CLEAR_DEVIATIONS:
             return False
     return _deviations(share, cloud_shares) > -_BETTER_DEVIATIONS
-
-
-def _without_outliers(rows: FloatArray) -> FloatArray:
-    """Return the rows that are not far from the median."""
-    distances = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
-    return np.asarray(rows[distances <= _OUTLIER_RATIO * np.quantile(distances, 0.9)])
 
 
 def _deviations(share: float, cloud_shares: list[float]) -> float:

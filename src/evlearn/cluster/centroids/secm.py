@@ -605,11 +605,8 @@ def segment_image(
 def _check_mask(mask: Any, shape: tuple[int, ...]) -> BoolArray:
     values = np.asarray(mask)
     if values.shape != shape or not np.isin(values, (0, 1)).all():
-        raise ValueError(f"mask must be a boolean array of shape {shape}, got {_describe_array(values)}.")
+        received = f"an array of {values.dtype} and of shape {values.shape}"
+        raise ValueError(f"mask must be a boolean array of shape {shape}, got {received}.")
     if not values.any():
         raise ValueError("mask must be True for at least one pixel.")
     return values.astype(bool)
-
-
-def _describe_array(array: Any) -> str:
-    return f"an array of {array.dtype} and of shape {array.shape}"

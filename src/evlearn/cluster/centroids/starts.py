@@ -148,17 +148,12 @@ class Starts:
     n_clusters: int | None
     n_init: int = 1
 
-    @property
-    def at_kmeans(self) -> bool:
-        """True if prototypes start at solutions of k-means."""
-        return is_kmeans(self.init)
-
     def draw(
         self, rows: RowDataset, sample: FloatArray, counts: FloatArray, random: np.random.RandomState
     ) -> list[FloatArray]:
         """Return the initial prototypes of each start, with the same number of clusters."""
         assert self.n_clusters is not None
-        if self.at_kmeans:
+        if is_kmeans(self.init):
             return kmeans_solutions(self.n_clusters, sample, counts, random, n_init=self.n_init)
         n_init = n_different_starts(self.init, self.n_init)
         return [make_prototypes(self.init, self.n_clusters, sample, counts, random) for _ in range(n_init)]

@@ -214,7 +214,8 @@ class BootClus(RowwiseClusterer):
             Fitted estimator.
         """
         numbers = self._read_samples(X)
-        complete = self._fill_missing(numbers, self._n_components)
+        # The number of clusters may not be known yet.
+        complete = self._fill_missing(numbers, self.n_clusters or _GAP_COMPONENTS)
         ordinary = self._rows_to_fit(complete)
         data = complete[ordinary]
         check_no_extreme_rows("X", data)
@@ -226,8 +227,8 @@ class BootClus(RowwiseClusterer):
         focal_sets = self._make_focal_sets(shares)
         replicates, probabilities = self._bootstrap(mixture, data, random)
         pairs = choose_pairs(len(data), self.n_partners, random)
-        both = probabilities, probabilities
-        lower, upper = percentile_intervals(*both, pairs, self.confidence_level, n_jobs=self.n_jobs)
+        pair = probabilities, probabilities
+        lower, upper = percentile_intervals(*pair, pairs, self.confidence_level, n_jobs=self.n_jobs)
         self.mixture_, self.n_clusters_, self.n_bootstrap_ = mixture, focal_sets.frame_size, len(replicates)
         with one_blas_thread():
             trace = masses_from_intervals(
@@ -305,11 +306,6 @@ class BootClus(RowwiseClusterer):
         return self._read_data(X, reset=True)
 
     # The mixture and its resamples
-
-    @property
-    def _n_components(self) -> int:
-        """Number of components of the model of missing values, before the number of clusters is known."""
-        return _GAP_COMPONENTS if self.n_clusters is None else self.n_clusters
 
     def _rows_to_fit(self, data: FloatArray) -> BoolArray:
         """Return True for rows that are not gross errors; for all rows if the number of clusters is unknown."""

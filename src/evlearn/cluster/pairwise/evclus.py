@@ -16,7 +16,7 @@ from evlearn.blocks.open import needs_blocks
 from evlearn.blocks.sparse import Features, SparseBlock, with_length
 from evlearn.cluster.dissimilarities import SPARSE_METRICS, read_precomputed
 from evlearn.cluster.fit_warnings import warn_of_small_clusters
-from evlearn.cluster.focal_families import FamilyLike, make_focal_sets
+from evlearn.cluster.focal_families import FamilyLike, has_two_steps, make_focal_sets
 from evlearn.cluster.pairwise.irqp import labels_of, stratified_indices
 from evlearn.cluster.pairwise.landmarks import LandmarkModel
 from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, TransformKind, ring_distances
@@ -315,7 +315,7 @@ class EVCLUS(RowwiseClusterer):
         family = make_focal_sets(self.focal_sets, self.n_clusters)
         focal_sets = self._allow_ignorance(family)
         problem = Problem(self, data, focal_sets, random, constraints)
-        n_descents = self.n_init * len(problem.schedule) + problem.has_two_steps
+        n_descents = self.n_init * len(problem.schedule) + has_two_steps(self.focal_sets)
         return replace(problem, report=Steps(self.max_iter, n_descents, unit="sweep"))
 
     def _make_model(

@@ -9,7 +9,6 @@ import numpy as np
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.dissimilarities import distances_between
-from evlearn.cluster.focal_families import has_two_steps
 from evlearn.cluster.isolation import CrispClusters, crisp_clusters
 from evlearn.cluster.pairwise.irqp import Pairs, SweepResult, crisp_masses
 from evlearn.cluster.pairwise.pair_graph import (
@@ -65,11 +64,6 @@ class Problem:
     def precomputed(self) -> bool:
         """True if the data are dissimilarities."""
         return isinstance(self.settings.metric, str) and self.settings.metric == "precomputed"
-
-    @property
-    def has_two_steps(self) -> bool:
-        """True if pairs of neighboring clusters are added after a first fit."""
-        return has_two_steps(self.settings.focal_sets)
 
     @property
     def start_size(self) -> int:
@@ -130,7 +124,7 @@ class Problem:
             return np.asarray(self.data[np.ix_(chosen, chosen)], dtype=np.float64)
         return distances_between(self.data[chosen], self.data[chosen], self.settings.metric)
 
-    @property
+    @cached_property
     def selects_scale(self) -> bool:
         """True if the scale is selected, so that isolated samples must not count."""
         settings = self.settings

@@ -158,7 +158,8 @@ def _select(
     if clusters is None:
         return best[1]
     separation = _min_separation(distances, clusters)
-    d1 = float(_quantile(dissimilarities, _LOWER_SHARE * _share_within(clusters)))
+    share_within = float(((np.bincount(clusters) / len(clusters)) ** 2).sum())  # of the pairs in the same cluster
+    d1 = float(_quantile(dissimilarities, _LOWER_SHARE * share_within))
     for d0 in separation * np.array(_SEPARATION_FACTORS):
         transform = _make_transform(kind, float(d0), d1)
         pairs, start = AllPairs(targets_of(distances, transform)), crisp_masses(clusters, focal_sets)
@@ -180,11 +181,6 @@ def _min_separation(distances: FloatArray, clusters: IntArray) -> float:
         (float(np.median(distances[np.ix_(first, second)])) for first, second in combinations(members, 2)),
         default=float(distances.max()) or 1.0,
     )
-
-
-def _share_within(clusters: IntArray) -> float:
-    """Return the share of pairs of samples in the same cluster."""
-    return float(((np.bincount(clusters) / len(clusters)) ** 2).sum())
 
 
 def _quantile(distances: FloatArray, share: FloatArray | float) -> FloatArray:

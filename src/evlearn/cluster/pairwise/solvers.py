@@ -10,7 +10,7 @@ import numpy as np
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.dissimilarities import distances_between
-from evlearn.cluster.focal_families import given_masses, pairs_after_fit, random_masses
+from evlearn.cluster.focal_families import given_masses, has_two_steps, pairs_after_fit, random_masses
 from evlearn.cluster.pairwise.irqp import (
     Pairs,
     SweepResult,
@@ -107,7 +107,8 @@ def _best_solution(
     def refine(trace: Trace[SweepResult]) -> Trace[SweepResult]:
         if draw_seed is not None:
             trace = with_restarts(trace, lambda: fit(draw_seed()), problem.focal_sets)
-        return trace if trace.interrupted or not problem.has_two_steps else with_pairs(problem, pairs, trace)
+        has_pairs = has_two_steps(problem.settings.focal_sets)
+        return with_pairs(problem, pairs, trace) if has_pairs and not trace.interrupted else trace
 
     n_jobs = problem.settings.n_jobs if len(seeds) > 1 else 1
     return Solution(best_descent(fit, seeds, refine=refine, n_jobs=n_jobs), scale.transform, pairs)
@@ -171,18 +172,14 @@ def with_restarts(
 ) -> Trace[SweepResult]:
     """Return the trace, or that of another start if clusters are missing."""
     for _ in range(_MAX_RESTARTS):
-        if not _lacks_clusters(trace, focal_sets):
+        n_missing = _count_missing(trace, focal_sets)
+        if trace.interrupted or n_missing == 0:
             break
         other = fit()
-        has_more_clusters = _count_missing(other, focal_sets) < _count_missing(trace, focal_sets)
+        has_more_clusters = _count_missing(other, focal_sets) < n_missing
         best = other if has_more_clusters and other.objective <= trace.objective else trace
         trace = replace(best, interrupted=other.interrupted)
     return trace
-
-
-def _lacks_clusters(trace: Trace[SweepResult], focal_sets: FocalSets) -> bool:
-    """Return True if clusters are missing and the user did not interrupt the descent."""
-    return not trace.interrupted and _count_missing(trace, focal_sets) > 0
 
 
 def _count_missing(trace: Trace[SweepResult], focal_sets: FocalSets) -> int:
@@ -196,7 +193,7 @@ def solve_stochastically(problem: Problem) -> Solution:
     """Return the masses after sweeps with new random partners."""
     problem.refuse_constraints("stochastic")
     settings, data, random = problem.settings, problem.data, problem.random
-    if problem.has_two_steps:
+    if has_two_steps(settings.focal_sets):
         raise ValueError(
             "focal_sets='neighbor_pairs' needs solver='exact' or 'landmark', got solver='stochastic'."
         )
