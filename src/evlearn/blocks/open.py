@@ -105,8 +105,10 @@ def open_dataset(
             return open_stream(X, choice, folder, block_rows)
     if choice:
         return (open_stream if is_chunks(X) else open_table)(X, choice, folder, block_rows)
-    if is_chunks(X):
-        return _open_chunks(X, folder, block_rows)
+    return (_open_chunks if is_chunks(X) else _open_array)(X, folder, block_rows)
+
+
+def _open_array(X: Any, folder: str | os.PathLike[str] | None, block_rows: int | None) -> ArrayDataset:
     array = as_numbers(X)
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)

@@ -155,10 +155,7 @@ def copy_files(
                 for piece, _ in zip(files.pieces, run_tasks(tasks, n_jobs), strict=True):
                     progress.add(piece.n_rows)
         if keys is not None:
-            for piece in files.pieces:
-                for _, batch in piece.batches(choice.key):
-                    keys.add(batch, piece.file)
-            keys.finish()
+            _copy_keys(files, keys)
     except BaseException:
         for resource in resources:
             resource.close()
@@ -171,6 +168,13 @@ def copy_files(
         weights=weights,
         block_rows=block_rows,
     )
+
+
+def _copy_keys(files: Files, keys: Keys) -> None:
+    for piece in files.pieces:
+        for _, batch in piece.batches(files.layout.choice.key):
+            keys.add(batch, piece.file)
+    keys.finish()
 
 
 def _pieces(file: str, fragment: Any) -> Iterator[Piece]:

@@ -608,12 +608,19 @@ def _find_delimiter(sample: _Sample, marks: Sequence[str]) -> str:
             f"{sample.path.name}: spaces split all lines into {spaced.width} cells. If they separate cells, use "
             "`--delimiter space`; if the file has a single column, use `--delimiter ,`."
         )
+    return _find_single_column(sample, layouts, single, spaced, present)
+
+
+def _find_single_column(
+    sample: _Sample, layouts: dict[str, _Layout], single: _Layout, spaced: _Layout, present: list[str]
+) -> str:
+    """Return the delimiter of a single column, or raise if marks in its cells are not explained."""
     cells = [cells[0] for _, cells in single.body]
     unexplained = [mark for mark in present if any(mark in cell and not sample.explains(cell) for cell in cells)]
     if single.error is not None:
-        unexplained = possible
+        unexplained = list(layouts)
     if not unexplained:
-        splits = [layouts[mark] for mark in possible if cells and not has_letter(cells[0])]
+        splits = [layout for layout in layouts.values() if cells and not has_letter(cells[0])]
         if spaced.number_share > 0.5 and not all(is_missing_text(cell) or _formats_of(cell) for cell in cells[1:]):
             splits.append(spaced)
         errors = [layout.error for layout in splits if layout.error is not None and layout.width > 1]

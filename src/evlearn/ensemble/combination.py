@@ -171,10 +171,8 @@ def combine(
     with one_blas_thread():
         landmark_members = _select_samples(members, n_landmarks, random)
         screening_members = _select_samples(landmark_members, _SCREENING_SAMPLES, random)
-        statements, starts = (
-            pair_statements(screening_members, rule),
-            _make_starts(screening_members, focal_sets, n_init, random),
-        )
+        statements = pair_statements(screening_members, rule)
+        starts = _make_starts(screening_members, focal_sets, n_init, random)
         trace = best_of(
             recover_masses(statements, focal_sets, masses, tol=tol, max_iter=_SCREENING_SWEEPS)
             for masses in starts

@@ -147,22 +147,9 @@ def to_sql(
     prefix = "evlearn"
     while any(str(part).lower().startswith(f"{prefix}_") for part in parts):
         prefix += "x"  # the steps must not have the name of the table
-    steps = [
-        writer.source(names, keys, ".".join(writer.quoted(part) for part in parts)),
-        writer.rows(scaler, model),
-        writer.distances(model),
-        writer.sums(model),
-        writer.costs(model),
-        writer.smallest(model),
-        writer.ratios(model),
-        writer.weights(model),
-        writer.total(model),
-        writer.masses(model),
-        writer.clusters(),
-        writer.best(),
-    ]
+    first_step = writer.source(names, keys, ".".join(writer.quoted(part) for part in parts))
     queries, source = [], ""
-    for number, (columns, table_name) in enumerate(steps):
+    for number, (columns, table_name) in enumerate([first_step, *writer.steps(scaler, model)]):
         name = f"{prefix}_{number}"
         queries.append(_select(name, columns, table_name or source, keys, language.fence))
         source = name
@@ -213,6 +200,22 @@ class _Writer:
                 raise ValueError(f"key={name!r} is also a column of the result; rename it.")
         if len({str(name).lower() for name in keys}) < len(keys):
             raise ValueError(f"key must be different names, ignoring case, got {keys}; remove duplicates.")
+
+    def steps(self, scaler: Affine | None, model: EuclideanModel) -> list[_Step]:
+        """Return the steps after the first one, in order."""
+        return [
+            self.rows(scaler, model),
+            self.distances(model),
+            self.sums(model),
+            self.costs(model),
+            self.smallest(model),
+            self.ratios(model),
+            self.weights(model),
+            self.total(model),
+            self.masses(model),
+            self.clusters(),
+            self.best(),
+        ]
 
     def source(self, names: list[str], keys: list[str], table: str) -> _Step:
         """Return the key, and the features in double precision."""

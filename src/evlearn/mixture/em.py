@@ -83,19 +83,15 @@ def run_em(
     have no influence, but do get responsibilities: if the weights are the counts of a bootstrap sample, the result
     contains all samples.
     """
-    n_runs = len(responsibilities)
     if floor is not None and model in BALLS:
         floor = np.full_like(floor, floor.mean())
     em = _ParallelRuns(X, responsibilities, np.ones((1, len(X))) if weights is None else weights, floor)
-    histories: list[list[float]] = [[] for _ in range(n_runs)]
-    problems = [""] * n_runs
-    converged = np.zeros(n_runs, dtype=bool)
-    runs, state = np.arange(n_runs), None
+    runs, state = np.arange(len(responsibilities)), None
 
     def drop(failed: BoolArray, problem: str) -> None:
         nonlocal runs, state
         for run in runs[failed]:
-            problems[run] = problem
+            em.problems[run] = problem
         runs, state = runs[~failed], None if state is None else state[~failed]
 
     with np.errstate(all="ignore"):  # values that are not finite are detected as singular matrices
@@ -104,35 +100,24 @@ def run_em(
             if not len(runs):
                 break
             state = em.maximize(runs, model, state, reg_covar)
-            previous = None if any(histories) else em.shares[runs]
+            previous = None if any(em.histories) else em.shares[runs]
             singular, values = em.expect(runs, reg_covar)
             if previous is not None:
                 bounds = values - em.divergence(runs, previous)
                 for run, bound in zip(runs[~singular], bounds[~singular], strict=True):
-                    histories[run].append(bound)
+                    em.histories[run].append(bound)
             values = values[~singular]
             drop(singular, "a covariance matrix is singular")
             for run, value in zip(runs, values, strict=True):
-                history = histories[run]
-                converged[run] = len(history) > 1 and value - history[-1] < tol * em.totals[run]
+                history = em.histories[run]
+                em.converged[run] = len(history) > 1 and value - history[-1] < tol * em.totals[run]
                 history.append(value)
-            drop(converged[runs], "")
-    return [
-        Trace(
-            Fitted(
-                Mixture(*(array[run] for array in em.mixtures)),
-                em.shares[run].T,
-                problems[run],
-            ),
-            histories[run] or [-np.inf],
-            bool(converged[run]),
-        )
-        for run in range(n_runs)
-    ]
+            drop(em.converged[runs], "")
+    return em.traces()
 
 
 class _ParallelRuns:
-    """Arrays of several runs, and the steps of EM for some of them."""
+    """Arrays and histories of several runs, and the steps of EM for some of them."""
 
     def __init__(
         self, X: FloatArray, responsibilities: FloatArray, weights: FloatArray, floor: FloatArray | None
@@ -147,6 +132,9 @@ class _ParallelRuns:
         self.mixtures = Mixture(np.empty((n_runs, c)), np.empty((n_runs, c, d)), np.empty((n_runs, c, d, d)))
         self.logs, self.singular = np.empty((n_runs, n)), np.zeros(n_runs, dtype=np.uint8)
         self.ranges = np.ptp(X, axis=0)
+        self.histories: list[list[float]] = [[] for _ in range(n_runs)]
+        self.problems = [""] * n_runs
+        self.converged = np.zeros(n_runs, dtype=bool)
         # A constant feature stays constant, and is detected as singular.
         self.floor = floor if floor is not None and floor.min() > 0 else None
 
@@ -186,6 +174,17 @@ class _ParallelRuns:
         """Return the Kullback-Leibler divergence of the responsibilities of runs from previous ones."""
         terms = rel_entr(before, np.maximum(self.shares[runs], np.finfo(float).tiny)).sum(axis=1)
         return np.asarray((terms * (self.weights if len(self.weights) == 1 else self.weights[runs])).sum(axis=1))
+
+    def traces(self) -> list[Trace[Fitted]]:
+        """Return the results of all runs."""
+        return [
+            Trace(
+                Fitted(Mixture(*(array[run] for array in self.mixtures)), self.shares[run].T, self.problems[run]),
+                history or [-np.inf],
+                bool(self.converged[run]),
+            )
+            for run, history in enumerate(self.histories)
+        ]
 
 
 def runs_per_call(n_samples: int, n_components: int) -> int:
