@@ -26,6 +26,7 @@ def files_of_pages_go_elsewhere(request, monkeypatch):
 
 
 def pytest_configure(config):
+    gc.callbacks.append(COLLECTIONS)
     # Many laws are tested on data without clusters; other tests check the warning. The filter is not in
     # pyproject.toml, because it would import evlearn before coverage is measured.
     config.addinivalue_line("filterwarnings", "ignore::evlearn.exceptions.CollapseWarning")
@@ -55,7 +56,6 @@ class CollectionTimer:
 
 
 COLLECTIONS = CollectionTimer()
-gc.callbacks.append(COLLECTIONS)
 
 
 def _cpu_seconds():

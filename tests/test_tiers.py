@@ -9,11 +9,16 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def run_call(monkeypatch, *, seconds, marker=None, new_module=None):
-    """Run the hook of the root conftest.py around a test that uses so many seconds, with a limit of 0.5."""
+def load_conftest():
     specification = importlib.util.spec_from_file_location("root_conftest", ROOT / "conftest.py")
     conftest = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(conftest)
+    return conftest
+
+
+def run_call(monkeypatch, *, seconds, marker=None, new_module=None):
+    """Run the hook of the root conftest.py around a test that uses so many seconds, with a limit of 0.5."""
+    conftest = load_conftest()
     clock = iter([10.0, 10.0 + seconds])
     modules = {"sys": None}
     monkeypatch.setattr(conftest, "CPU_LIMIT", 0.5)
@@ -39,6 +44,17 @@ def test_a_fast_test_above_the_limit_fails_with_the_remedy(monkeypatch):
 )
 def test_quick_tests_slow_tests_and_first_imports_pass(monkeypatch, options):
     run_call(monkeypatch, **options)
+
+
+def test_garbage_collection_does_not_count(monkeypatch):
+    conftest = load_conftest()
+    clock = iter([3.0, 3.75])
+    monkeypatch.setattr(conftest, "time", SimpleNamespace(process_time=lambda: next(clock)))
+    monkeypatch.setattr(conftest, "os", SimpleNamespace(times=lambda: (10.0, 1.0, 0.5, 0.25, 99.0)))
+    assert conftest._cpu_seconds() == 11.75
+    for phase in ("start", "stop"):
+        conftest.COLLECTIONS(phase, {})
+    assert conftest._cpu_seconds() == 11.0
 
 
 @pytest.mark.slow_cells("2", "4")
