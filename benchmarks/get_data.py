@@ -46,6 +46,10 @@ OTHER_SOURCES = {
     **{
         f"credal_dog{n}": "github.com/ArthurHoa/credal-datasets: arrays x, masses, y and y_hard" for n in (2, 4, 7)
     },
+    **{
+        f"crowd/{name}.answer": "Zheng et al. (VLDB 2017): task, worker, answer; and NAME.truth.csv: task, truth"
+        for name in ("d_duck_identification", "d_jn_product", "s_dog", "s_face_sentiment_identification")
+    },
 }
 
 

@@ -34,6 +34,9 @@ def parts(read_results):
         "compared": provenance(classifiers),
         "unseen": detection(unseen),
         "unseen_made": provenance(unseen),
+        "annotators": annotators(read_results("answers_annotators")["crowd"], "classes"),
+        "annotators_sets": annotators(read_results("answers_annotators")["crowd"], "sets"),
+        "annotators_made": provenance(read_results("answers_annotators")),
         "labels": uncertain_labels(labels),
         "labels_made": provenance(labels),
     }
@@ -147,6 +150,22 @@ def uncertain_labels(results):
         for name in experts["mean"]
     ]
     return table(["training labels", "experts", *(name.replace("dog", "Dog-") for name in people)], rows)
+
+
+def annotators(crowd, kind):
+    """Return accuracies and log losses of labels from the answers of people."""
+    methods = list(next(iter(crowd.values()))[kind])
+    rows = [
+        [
+            name,
+            *(
+                f"{scores[kind][method]['accuracy']:.3f}/{scores[kind][method]['log_loss']:.2f}"
+                for method in methods
+            ),
+        ]
+        for name, scores in crowd.items()
+    ]
+    return table(["table, answers per sample", *methods], rows)
 
 
 def figure_text(value, best):

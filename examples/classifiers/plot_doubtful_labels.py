@@ -53,13 +53,13 @@ table = pd.DataFrame(rows, columns=["sample", "annotator", "answer", "confidence
 print(table.head())
 
 # %%
-# `~evlearn.classify.Annotations` estimates the reliability of each annotator from their agreement, and combines
+# `~evlearn.classify.Annotations` estimates the confusions of each annotator from the agreement of all, and combines
 # the answers into a mass function for each image. Images without an answer have all their mass on the set of all
-# digits.
+# digits. The mean probability of a right answer shows the skills.
 
 answers = Annotations(table)
-for annotator, reliability in answers.reliabilities().items():
-    print(f"{annotator} {reliability:.2f}")
+for annotator, matrix in answers.confusions().items():
+    print(f"{annotator} {matrix.diagonal().mean():.2f}")
 labels = answers.to_partition(samples=range(len(y)))
 print(labels[:400].summary())
 

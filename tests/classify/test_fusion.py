@@ -98,24 +98,92 @@ def test_the_combination_is_more_accurate_than_each_member(discounting):
         assert (model.reliabilities_ == 1).all()
 
 
-@pytest.mark.parametrize("discounting", ["contextual", "plain"])
-def test_plausibilities_are_products_of_discounted_ones(discounting):
-    model = two_sensors(discounting=discounting).fit(X, Y)
+def test_without_discounting_plausibilities_are_products():
+    model = two_sensors(discounting=None).fit(X, Y)
     inputs = [member[:-1].transform(X) for member in model.estimators_]
-    contours = [
-        member[-1].predict_mass(rows).to_possibilistic()
-        for member, rows in zip(model.estimators_, inputs, strict=True)
-    ]
     product = np.prod(
         [
-            1 - reliability * (1 - contour)
-            for reliability, contour in zip(model.reliabilities_, contours, strict=True)
+            member[-1].predict_mass(rows).to_possibilistic()
+            for member, rows in zip(model.estimators_, inputs, strict=True)
         ],
         axis=0,
     )
     np.testing.assert_allclose(
         model.predict_proba(X), product / product.sum(axis=1, keepdims=True), rtol=1e-6, atol=1e-9
     )
+
+
+def several_views(n_samples, seed=0):
+    """Return samples of 3 classes of different sizes in 4 views of 2 columns."""
+    random = np.random.default_rng(seed)
+    y = random.choice(3, n_samples, p=[0.5, 0.3, 0.2])
+    means = np.random.default_rng(1).normal(size=(3, 8)) * 2
+    return means[y] + random.normal(size=(n_samples, 8)), y
+
+
+def fusion_of_views(**parameters):
+    members = [(f"view {k}", sensor([2 * k, 2 * k + 1], LogisticRegression())) for k in range(4)]
+    return FusionClassifier(members, **parameters)
+
+
+def with_foreign_view(data, seed=2):
+    """Return samples in which a view is that of another sample, and the number of this view."""
+    random = np.random.default_rng(seed)
+    changed, view = data.copy(), random.integers(4, size=len(data))
+    for k in range(4):
+        rows = np.flatnonzero(view == k)
+        changed[np.ix_(rows, [2 * k, 2 * k + 1])] = data[np.ix_(rows - len(data) // 2, [2 * k, 2 * k + 1])]
+    return changed, view
+
+
+@pytest.mark.parametrize("discounting", ["contextual", "plain"])
+def test_foreign_views_are_recognized_and_have_little_influence(discounting):
+    model, plain = (
+        fusion_of_views(discounting=name, cv=3).fit(*several_views(300)) for name in (discounting, None)
+    )
+    data, y = several_views(600, seed=3)
+    changed, view = with_foreign_view(data)
+    assert model.score(changed, y) > plain.score(changed, y) + 0.02
+    assert model.score(data, y) > plain.score(data, y) - 0.01
+    belief.check_masses(model.predict_mass(changed).masses, model.focal_sets_)
+    conflict, discord = model.conflict(changed), model.discord(changed)
+    contradictory = y != y[np.arange(600) - 300]
+    assert np.median(conflict[contradictory]) > np.median(model.conflict(data)) + 0.2
+    assert discord.shape == (600, 4)
+    assert 0 <= discord.min() <= discord.max() <= 1
+    assert 0 <= conflict.min() <= conflict.max() <= 1
+    assert (discord.argmax(axis=1) == view)[contradictory].mean() > 0.55
+    assert (conflict >= discord.max(axis=1) - 1e-9).all()
+
+
+def test_missing_views_neither_agree_nor_disagree():
+    model = fusion_of_views().fit(*several_views(200))
+    data, y = several_views(300, seed=3)
+    data[:, 2:4] = np.nan
+    discord = model.discord(data)
+    np.testing.assert_allclose(discord[:, 1], discord[0, 1])
+    assert model.score(data, y) > 0.85
+
+
+def test_ignorance_of_all_members_remains_ignorance():
+    model = fusion_of_views().fit(*several_views(200))
+    partition = model.predict_mass(np.full((1, 8), np.nan))
+    assert partition.masses[0, -1] > 0.3
+
+
+def test_parameters_and_members_are_set_by_name():
+    model = two_sensors()
+    assert model.get_params()["acids__evidentialknnclassifier__n_neighbors"] == 5
+    assert set(model.get_params(deep=False)) == {"estimators", "discounting", "cv"}
+    model.set_params(acids__evidentialknnclassifier__n_neighbors=7, cv=3, color=LogisticRegression(C=2))
+    assert model.estimators[0][1][-1].n_neighbors == 7
+    assert (model.cv, model.get_params()["color__C"]) == (3, 2)
+    copy = clone(model).set_params(color__C=1)
+    assert (model.get_params()["color__C"], copy.get_params()["color__C"]) == (2, 1)
+    model.set_params(estimators=[("line", LogisticRegression())], line__C=3)
+    assert model.get_params()["line__C"] == 3
+    with pytest.raises(ValueError, match="Invalid parameter 'other'"):
+        model.set_params(other=1)
 
 
 def test_reliabilities_reflect_the_information_of_each_member():
@@ -155,7 +223,7 @@ def test_frames_are_passed_to_members_unchanged():
     members = [("acids", sensor(list(FRAME.columns[ACIDS]))), ("color", sensor(list(FRAME.columns[COLOR])))]
     frame = FRAME.set_axis([f"wine {k}" for k in range(len(FRAME))])
     model = FusionClassifier(members).fit(frame, Y)
-    np.testing.assert_allclose(model.predict_proba(frame), two_sensors().fit(X, Y).predict_proba(X))
+    np.testing.assert_allclose(model.predict_proba(frame), two_sensors().fit(X, Y).predict_proba(X), rtol=1e-4)
     assert model.predict_mass(frame[:2]).sample_names == ("wine 0", "wine 1")
     assert list(model.feature_names_in_) == list(FRAME.columns)
     with pytest.raises(ValueError, match="feature names should match"):
@@ -186,6 +254,7 @@ def test_a_model_file_restores_the_predictions(tmp_path):
     loaded = evlearn.load_model(tmp_path / "model.json")
     assert loaded.predict_mass(X) == model.predict_mass(X)
     np.testing.assert_array_equal(loaded.reliabilities_, model.reliabilities_)
+    np.testing.assert_array_equal(loaded.discord(X), model.discord(X))
 
 
 @pytest.mark.slow
@@ -196,6 +265,12 @@ def test_errors_explain_wrong_use():
         FusionClassifier([("a", sensor(ACIDS)), ("a", sensor(ACIDS))]).fit(X, Y)
     with pytest.raises(ValueError, match="pairs of a name and a classifier"):
         FusionClassifier([("a", sensor(ACIDS), ["columns"])]).fit(X, Y)
+    for name in ("cv", "a__b"):
+        with pytest.raises(ValueError, match="names without '__' that are not parameters"):
+            FusionClassifier([(name, sensor(ACIDS))]).fit(X, Y)
+    for method in ("conflict", "discord"):
+        with pytest.raises(ValueError, match="discounting=None does not model conflict"):
+            getattr(two_sensors(discounting=None).fit(X, Y), method)(X)
     with pytest.raises(ValueError, match="discounting must be"):
         two_sensors(discounting="some").fit(X, Y)
     rows, y = make_classification(200, 10, n_informative=8, n_classes=14, random_state=0)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from evlearn.classify import Annotations
-from evlearn.classify.annotations import split_answer
+from evlearn.classify.answer_tables import split_answer
 from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.pairs import contains, keys_of_pairs
 from evlearn.partition import CredalPartition
@@ -210,7 +210,7 @@ def labels_of(answers: list[LabelAnswer], classes: tuple[Any, ...], samples: Any
         "answer": [entry.classes for entry in entries],
         "confidence": [entry.confidence for entry in entries],
     }
-    partition = Annotations(table, classes=classes).to_partition(reliabilities=None, samples=samples)
+    partition = Annotations(table, classes=classes).to_partition(rule="dempster", samples=samples)
     return CredalPartition(partition.masses, partition.focal_sets, validate=False)
 
 

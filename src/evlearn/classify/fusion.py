@@ -1,4 +1,4 @@
-"""Fusion of classifiers or sensors by Dempster's rule, with learned reliabilities."""
+"""Fusion of classifiers or sensors by Dempster's rule, with learned reliabilities and foreign views."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, Self
@@ -23,6 +23,7 @@ from evlearn.belief import (
     reorder_masses,
 )
 from evlearn.classify.base import EvidentialClassifier
+from evlearn.classify.conflict import ForeignViews, class_shares, evidence_of
 from evlearn.classify.labels import Labels, check_same_samples, read_labels
 from evlearn.partition import CredalPartition
 from evlearn.partition.credal_partition import of_classes
@@ -31,7 +32,7 @@ from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.reading import select_rows
-from evlearn.utils.typing import BoolArray, ClassifierLike, FloatArray
+from evlearn.utils.typing import BoolArray, ClassifierLike, FloatArray, IntArray
 from evlearn.utils.validation import (
     check_choice,
     check_integer,
@@ -60,7 +61,9 @@ class FusionClassifier(EvidentialClassifier):
     Members may use different features: start the pipeline of each member with a transformer that selects its
     columns. The reliability of a member, for each class, is learned out of fold. Far from their training data,
     evidential classifiers have mass on all classes, and so have no influence. A member that cannot handle missing
-    values is ignored for samples that contain them.
+    values is ignored for samples that contain them. If members contradict each other, those that disagree with
+    the others have less influence: this is learned from training samples in which the outputs of some members are
+    taken from another sample. `conflict` and `discord` return the samples and members concerned.
 
     Parameters
     ----------
@@ -69,7 +72,7 @@ class FusionClassifier(EvidentialClassifier):
         pipelines that end in one. Clones of them are fitted.
     discounting : {"contextual", "plain"} or None, default="contextual"
         Type of reliabilities: one for each class, one for all classes, or None for no discounting. "contextual"
-        is limited to 12 classes.
+        is limited to 12 classes. Without discounting, conflict is not modeled.
     cv : int, default=5
         Number of folds to learn reliabilities.
 
@@ -99,6 +102,12 @@ class FusionClassifier(EvidentialClassifier):
     penalty on low reliabilities. The paper minimizes the squared error of each source; this assigns too low
     reliabilities to all but the best of several similar members.
 
+    Masses are a mixture of 2 combinations: one with these reliabilities, and one in which each view may be
+    *foreign*, that is, may belong to another sample. In the latter, the probability of a class, divided by the
+    share of the class, is calibrated and discounted by a rate for each member. These rates, and the weights of the
+    combinations, which depend on the agreement of the members, minimize the log-loss if from none to half of
+    the views of a sample are exchanged within the folds.
+
     References
     ----------
     Mercier et al. (2008) for contextual discounting.
@@ -126,6 +135,7 @@ class FusionClassifier(EvidentialClassifier):
 
     estimators_: fields.Stored[Annotated[list[Any], fields.list_of(_member, min_length=1), fields.NESTED]]
     reliabilities_: fields.Stored[Annotated[FloatArray, fields.array(2, low=0, high=1)]]
+    _foreign: fields.StoredIfSet[ForeignViews | None]
 
     _takes_gaps = True
 
@@ -172,9 +182,50 @@ class FusionClassifier(EvidentialClassifier):
                 f"{len(self.classes_)}; use discounting='plain'."
             )
         targets = labels.classes[labels.codes] if labels.codes is not None else labels.partition
-        self.reliabilities_ = self._learn_reliabilities(members, data, targets, labels)
+        self.reliabilities_, self._foreign = self._learn(members, data, targets, labels)
         self.estimators_ = [clone(member).fit(data, targets) for member in members]
         self.focal_sets_ = self._family(data)
+        return self
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, and with ``deep`` the members by name and their parameters.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            If True, include the members, and their parameters as ``name__parameter``.
+
+        Returns
+        -------
+        dict
+            Parameters by name.
+        """
+        parameters: dict[str, Any] = super().get_params(deep=False)
+        for name, member in _named_members(self.estimators) if deep else ():
+            parameters[name] = member
+            parameters |= {f"{name}__{key}": value for key, value in member.get_params().items()}
+        return parameters
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, replace members by name, or set parameters of members.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters, members by name, and ``name__parameter`` for parameters of members.
+
+        Returns
+        -------
+        FusionClassifier
+            The estimator.
+        """
+        if "estimators" in params:
+            self.estimators = params.pop("estimators")
+        members = dict(_named_members(self.estimators))
+        replaced = {name: params.pop(name) for name in members if name in params}
+        if replaced:
+            self.estimators = [(name, replaced.get(name, member)) for name, member in self.estimators]
+        super().set_params(**params)
         return self
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
@@ -191,12 +242,53 @@ class FusionClassifier(EvidentialClassifier):
             Mass function of each sample. Mass on a single class supports it, mass on several classes means that
             one of them is right, and mass on all classes means ignorance.
         """
-        check_is_fitted(self)
-        data = self._check_data(X, reset=False)
-        partitions = [self._predict_member(member, data) for member in self.estimators_]
-        blocks = row_blocks(len(data), max(1, _BLOCK // len(self.focal_sets_)))
+        partitions = self._predict_members(X)
+        blocks = row_blocks(len(partitions[0]), max(1, _BLOCK // len(self.focal_sets_)))
         masses = np.concatenate([self._combine([partition[rows] for partition in partitions]) for rows in blocks])
         return with_names_of(X, of_classes(CredalPartition(masses, self.focal_sets_, validate=False)))
+
+    def conflict(self, X: ArrayLike) -> FloatArray:
+        """Return the conflict between members, for each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Probability that the view of at least one member is foreign, from 0 to 1, if foreign views are as
+            frequent as in the exchanged training samples.
+        """
+        return self._foreign_views().conflict(self._evidence(X))
+
+    def discord(self, X: ArrayLike) -> FloatArray:
+        """Return the discord of each member with the other members, for each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_estimators)
+            Probability that the view of the member is foreign, from 0 to 1. A member without evidence, for example
+            because of missing values, has its rate of foreign views in the exchanged training samples.
+        """
+        return self._foreign_views().discord(self._evidence(X))
+
+    def _foreign_views(self) -> ForeignViews:
+        check_is_fitted(self)
+        if self._foreign is None:
+            raise ValueError(
+                "discounting=None does not model conflict; use discounting='contextual' or 'plain', and fit again."
+            )
+        return self._foreign
+
+    def _evidence(self, X: ArrayLike) -> FloatArray:
+        return evidence_of(self._predict_members(X), self._foreign_views().shares)
 
     def _check_members(self) -> list[Any]:
         if self.discounting is not None:
@@ -211,6 +303,12 @@ class FusionClassifier(EvidentialClassifier):
         names = [name for name, _ in self.estimators]
         if not names or len(set(names)) < len(names):
             raise ValueError(f"estimators must have members with different names, got {names}.")
+        parameters = self.get_params(deep=False)
+        reserved = [name for name in names if "__" in str(name) or name in parameters]
+        if reserved:
+            raise ValueError(
+                f"estimators must have names without '__' that are not parameters, got {reserved}; rename them."
+            )
         for name, member in self.estimators:
             if not (predicts_masses(member) or hasattr(split_pipeline(member)[1], "predict_proba")):
                 raise TypeError(f"the member {name!r} must have predict_mass or predict_proba, got {member!r}.")
@@ -227,18 +325,30 @@ class FusionClassifier(EvidentialClassifier):
 
     # Reliabilities
 
-    def _learn_reliabilities(self, members: list[Any], X: Any, known_labels: Any, labels: Labels) -> FloatArray:
+    def _learn(
+        self, members: list[Any], X: Any, known_labels: Any, labels: Labels
+    ) -> tuple[FloatArray, ForeignViews | None]:
+        """Return reliabilities, and the model of foreign views."""
         shape = (len(members), len(self.classes_))
         if self.discounting is None:
-            return np.ones(shape)
+            return np.ones(shape), None
         targets = labels.plausibilities()
+        probabilities = targets / targets.sum(axis=1, keepdims=True)
+        shares = class_shares(probabilities)
         plausibilities: FloatArray = np.ones((len(members), *targets.shape))
-        for train, test in self._folds(targets):
+        evidence = np.ones_like(plausibilities)
+        folds: IntArray = np.zeros(len(targets), dtype=np.intp)
+        for fold, (train, test) in enumerate(self._folds(targets)):
+            folds[test] = fold
             for number, member in enumerate(members):
                 fitted = clone(member).fit(select_rows(X, train), known_labels[train])
                 partition = self._predict_member(fitted, select_rows(X, test))
                 plausibilities[number, test] = contour(partition.masses, partition.focal_sets)
-        return _fit_reliabilities(plausibilities, targets, shape[1] if self.discounting == "contextual" else 1)
+                evidence[number, test] = evidence_of([partition], shares)[0]
+        n_each = shape[1] if self.discounting == "contextual" else 1
+        reliabilities = _fit_reliabilities(plausibilities, targets, n_each)
+        discounted = np.maximum(1 - reliabilities[:, None] * (1 - plausibilities), _TINY)
+        return reliabilities, ForeignViews.fit(evidence, discounted, probabilities, folds)
 
     def _folds(self, targets: FloatArray) -> Iterator[tuple[Any, Any]]:
         best = targets.argmax(axis=1)
@@ -247,6 +357,11 @@ class FusionClassifier(EvidentialClassifier):
         yield from splitter(min(self.cv, max_splits), shuffle=True, random_state=0).split(best[:, None], best)
 
     # Predictions
+
+    def _predict_members(self, X: ArrayLike) -> list[CredalPartition]:
+        check_is_fitted(self)
+        data = self._check_data(X, reset=False)
+        return [self._predict_member(member, data) for member in self.estimators_]
 
     def _predict_member(self, member: Any, X: Any) -> CredalPartition:
         """Return the masses of a member on all classes; vacuous for samples with missing values it rejects."""
@@ -285,10 +400,11 @@ class FusionClassifier(EvidentialClassifier):
             return FocalSets.full(names)
         first = select_rows(X, [0])
         tables = [self._predict_member(member, first).focal_sets.membership for member in self.estimators_]
-        return FocalSets.from_membership(np.vstack(tables), names).closure("intersection")
+        table = np.vstack([np.eye(len(names), dtype=bool), *tables])
+        return FocalSets.from_membership(table, names).closure("intersection")
 
     def _combine(self, partitions: list[CredalPartition]) -> FloatArray:
-        """Combine the discounted masses of samples by Dempster's rule."""
+        """Combine the discounted masses of samples by Dempster's rule, and mix them if views may be foreign."""
         product: FloatArray = np.ones((len(partitions[0]), len(self.focal_sets_)))
         for partition, reliability in zip(partitions, self.reliabilities_, strict=True):
             masses = expand_masses(partition.masses, partition.focal_sets, self.focal_sets_)
@@ -297,7 +413,12 @@ class FusionClassifier(EvidentialClassifier):
             elif self.discounting == "plain":
                 masses = discount(masses, self.focal_sets_, 1 - reliability[0])
             product *= commonality(masses, self.focal_sets_)
-        return normalize(np.maximum(masses_from("commonality", product, self.focal_sets_), 0), self.focal_sets_)
+        consensus = normalize(
+            np.maximum(masses_from("commonality", product, self.focal_sets_), 0), self.focal_sets_
+        )
+        if self._foreign is None:
+            return consensus
+        return self._foreign.masses(evidence_of(partitions, self._foreign.shares), consensus, self.focal_sets_)
 
     def _after_loading(self) -> None:
         """Raise unless the attributes from a file are consistent."""
@@ -313,8 +434,23 @@ class FusionClassifier(EvidentialClassifier):
             fields.check_features(member, self.n_features_in_)
             if not np.isin(split_pipeline(member)[1].classes_, classes).all():
                 raise ValueError("a member has classes that are not in classes_")
+        if self._foreign is not None:
+            check_shape("shares", self._foreign.shares, (len(classes),))
+            check_shape("exponents", self._foreign.exponents, (len(members),))
+            check_shape("rates", self._foreign.rates, (len(members),))
+            check_shape("mixing", self._foreign.mixing, (2,))
         if self._family(np.zeros((1, self.n_features_in_))) != self.focal_sets_:
             raise ValueError("its members have other focal sets")
+
+
+def _named_members(estimators: Any) -> list[tuple[str, Any]]:
+    """Return the members with names and parameters; invalid ones are reported by fit."""
+    pairs = estimators if isinstance(estimators, (list, tuple)) else []
+    return [
+        (pair[0], pair[1])
+        for pair in pairs
+        if isinstance(pair, (list, tuple)) and len(pair) == 2 and hasattr(pair[1], "get_params")
+    ]
 
 
 def _gaps(X: Any) -> BoolArray | None:
