@@ -264,6 +264,7 @@ CASES: dict[str, Case] = {
             cv=3,
         ),
         needs="labels",
+        exempt={"row order": _DRAWS_ROWS},
     ),
     "unseen classes": Case(
         UnseenClassDetector(EvidentialKNNClassifier(5), cv=2, random_state=0),
@@ -325,6 +326,7 @@ CASES: dict[str, Case] = {
         tolerances={"equal copies": 1e-4},
     ),
     "MergedMixture": Case(MergedMixture(3, random_state=0)),
+    "credal ensemble of default members": Case(CredalEnsemble(n_clusters=3, random_state=0)),
     "credal ensemble": Case(
         CredalEnsemble([KMeans(3), ECM(3), GaussianMixture(3)], random_state=0),
         tolerances={"equal copies": 1e-4},

@@ -8,6 +8,7 @@ generated or come with scikit-learn), packages, or data files. Some files come w
 from typing import NamedTuple
 
 from benchmarks.common import record
+from benchmarks.studies.answers import annotators
 from benchmarks.studies.answers import data as answers_data
 from benchmarks.studies.cases.decisions import CASES
 from benchmarks.studies.peers import data as peers_data
@@ -75,6 +76,11 @@ def studies():
             for part in ("design", "confirmation")
             for row in load("answers_missing")[part]
         ],
+        "answers.annotators": [
+            *(of_crowd(key.split(",")[0]) for key in load("answers_annotators")["crowd"]),
+            *(Needs(files=(f"credal_{name}",)) for name in load("answers_annotators")["dogs"]),
+            *(NO_NEEDS for part in ("development", "confirmation") for _ in load("answers_annotators")[part]),
+        ],
         "answers.doubtful_labels": [
             *(Needs(files=(f"credal_{name}",)) for name in load("answers_doubtful_labels")["people"]),
             *(keel for name in load("answers_doubtful_labels")["experts"] if name != "mean"),
@@ -117,6 +123,10 @@ def of_list(group, name):
     if package is not None:
         return Needs(packages=(package,))
     return Needs(files=(answers_data.file_of(source),)) if answers_data.is_shared(source) else NO_NEEDS
+
+
+def of_crowd(name):
+    return Needs(packages=("crowdkit",), files=(f"crowd/{annotators.DATA[name]}.answer",))
 
 
 def of_coverage(results):

@@ -10,8 +10,8 @@ import json
 from pathlib import Path
 
 PAGES = (
-    *("reproduction", "peers", "answers", "images", "coverage", "unclean"),
-    *("raw_tables", "classifiers", "scale", "robustness", "landing", "cases", "quoted"),
+    *("reproduction", "peers", "answers", "one_call", "n_clusters", "images", "coverage"),
+    *("unclean", "raw_tables", "classifiers", "scale", "robustness", "landing", "cases", "quoted"),
 )
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from evlearn import preprocessing as preprocessing
     from evlearn.blocks import RowDataset as RowDataset
     from evlearn.blocks import open_dataset as open_dataset
+    from evlearn.ensemble.tabular import tabular_clusterer as tabular_clusterer
     from evlearn.export.models import load_model as load_model
     from evlearn.export.models import save_model as save_model
     from evlearn.export.onnx import to_onnx as to_onnx
@@ -71,6 +72,7 @@ _MODULES = {
     "predict_set": "partition.predictions",
     "report": "reporting",
     "save_model": "export.models",
+    "tabular_clusterer": "ensemble.tabular",
     "to_onnx": "export.onnx",
     "to_sql": "export.sql",
     "watching": "utils.progress",

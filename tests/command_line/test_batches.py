@@ -156,6 +156,9 @@ def test_a_wrong_cell_in_a_row_with_a_missing_one_is_an_error_in_any_chunk(folde
 # Fits
 
 
+CLUSTER = ("cluster", "data.csv", "-m", "ccm", "-k", 2)
+
+
 @pytest.mark.slow
 def test_a_column_that_is_text_in_some_chunks_only_is_text_in_all(folder, monkeypatch):
     # Clusters and chunks must differ.
@@ -168,7 +171,7 @@ def test_a_column_that_is_text_in_some_chunks_only_is_text_in_all(folder, monkey
         expected = make_pipeline(TableEncoder(), CCM(2, random_state=0)).fit(take_rows(table, order))
         for n_rows in (50_000, 500, 90):
             monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", n_rows)
-            run("cluster", "data.csv", "-k", 2, "-q", "--model", "model.json", "--out", "result.parquet")
+            run(*CLUSTER, "-q", "--model", "model.json", "--out", "result.parquet")
             model = evlearn.load_model("model.json")
             assert model[0].columns_ == expected[0].columns_
             masses = pd.read_parquet("result.parquet").filter(like="mass_").to_numpy()
@@ -183,7 +186,7 @@ def test_a_fit_is_the_same_by_the_command_and_by_python(folder, monkeypatch, see
     expected = make_pipeline(TableEncoder(), CCM(2, random_state=0)).fit(table)
     for n_rows in (50_000, 60):
         monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", n_rows)
-        run("cluster", "data.csv", "-k", 2, "-q", "--model", "model.json", "--out", "result.parquet")
+        run(*CLUSTER, "-q", "--model", "model.json", "--out", "result.parquet")
         assert evlearn.load_model("model.json")[0].columns_ == expected[0].columns_
         masses = pd.read_parquet("result.parquet").filter(like="mass_").to_numpy()
         assert np.abs(masses - expected[-1].masses_).max() <= 1e-9

@@ -26,6 +26,7 @@ from evlearn.command_line import commands, main
 from evlearn.command_line.main import METHODS, make_parser
 from evlearn.command_line.results import CsvWriter, ResultFormat
 from evlearn.command_line.tables import Chunk, Sample, open_table
+from evlearn.ensemble import CredalEnsemble
 
 IRIS = load_iris(as_frame=True)
 FEATURES = ["sepal length", "sepal width", "petal length", "petal width"]
@@ -67,7 +68,7 @@ def fails(capsys, *arguments):
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_table_becomes_labels_and_masses(iris, ending, capsys):
     out = f"result.{ending}"
-    assert plain("cluster", "iris.csv", "--n-clusters", 3, "--names", "flower", "--out", out) == 0
+    assert plain("cluster", "iris.csv", "-m", "ccm", "--n-clusters", 3, "--names", "flower", "--out", out) == 0
     model = CCM(3, random_state=0).fit(iris[FEATURES].to_numpy())
     # polars, because older versions of pandas lose the last digit of numbers in CSV files.
     result = pl.read_csv(out).to_pandas() if ending == "csv" else pd.read_parquet(out)
@@ -86,14 +87,14 @@ def test_a_table_becomes_labels_and_masses(iris, ending, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_the_level_is_set_directly_or_by_the_share_of_torn_rows(iris, ending, capsys):
-    out = f"result.{ending}"
+    out, method = f"result.{ending}", ("-m", "ccm", "-k", 3)
     partition = CCM(3, random_state=0).fit(iris[FEATURES].to_numpy()).credal_partition_
     for options, level in (
         (["--level", 0.9], 0.9),
         (["--leave", "10%"], partition.find_level(torn_share=0.1)),
         (["--leave", 0.1], partition.find_level(torn_share=0.1)),
     ):
-        assert plain("cluster", "iris.csv", "-k", 3, "-q", *options, "--report", "r.html", "--out", out) == 0
+        assert plain("cluster", "iris.csv", *method, "-q", *options, "--report", "r.html", "--out", out) == 0
         result = pd.read_csv(out) if ending == "csv" else pd.read_parquet(out)
         assert result["assignment"].tolist() == partition.verdict(level).labels().tolist()
         assert capsys.readouterr().out.strip() == str(partition.summary(level))
@@ -196,7 +197,7 @@ def test_dissimilarities_are_clustered_and_predicted(tmp_path, monkeypatch, caps
 
 def test_standardized_data_are_those_of_a_standard_scaler(iris):
     options = ["--without", "species,flower", "--standardize", "--model", "model.json", "--out", "result.csv"]
-    assert run("cluster", "iris.csv", "-k", 3, "-q", *options) == 0
+    assert run("cluster", "iris.csv", "-m", "ccm", "-k", 3, "-q", *options) == 0
     X = iris[FEATURES].to_numpy()
     model = CCM(3, random_state=0).fit(StandardScaler().fit_transform(X))
     assert adjusted_rand_score(pd.read_csv("result.csv")["cluster"], model.labels_) == 1
@@ -205,7 +206,7 @@ def test_standardized_data_are_those_of_a_standard_scaler(iris):
 
 
 def test_a_fit_that_has_not_converged_is_written_with_a_warning(iris, capsys):
-    assert plain("cluster", "iris.csv", "-k", 3, "--set", "max_iter=1", "--out", "result.csv") == 3
+    assert plain("cluster", "iris.csv", "-m", "ccm", "-k", 3, "--set", "max_iter=1", "--out", "result.csv") == 3
     assert "evlearn: the objective still changed after max_iter=1 iterations" in capsys.readouterr().err
     assert os.path.exists("result.csv")
 
@@ -305,13 +306,13 @@ MISTAKES = {
 
 @pytest.mark.parametrize("message", MISTAKES)
 def test_an_error_has_a_message_of_one_line_and_leaves_no_file(iris, message, capsys):
-    assert message in fails(capsys, "cluster", "iris.csv", "-k", 3, *MISTAKES[message])
+    assert message in fails(capsys, "cluster", "iris.csv", "-m", "ccm", "-k", 3, *MISTAKES[message])
     assert os.listdir() == ["iris.csv"]
 
 
 def test_the_number_of_clusters_is_required(iris, capsys):
-    assert "--n-clusters is required by ccm: use a number or auto, or --method bpec." in fails(
-        capsys, "cluster", "iris.csv"
+    assert "--n-clusters is required by ccm: use a number or auto, or --method ensemble." in fails(
+        capsys, "cluster", "iris.csv", "-m", "ccm"
     )
 
 
@@ -495,13 +496,13 @@ def test_a_file_that_changes_while_it_is_read_is_rejected(tmp_path, monkeypatch,
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "data.csv"
     path.write_text("a,b\n1,2\n3,4\n5,7\n9,9\n")
-    fit = CCM.fit
+    fit = CredalEnsemble.fit
 
     def meanwhile(self, X):
         path.write_text("a,b\n9,9\n5,7\n3,4\n1,20\n")
         return fit(self, X)
 
-    monkeypatch.setattr(CCM, "fit", meanwhile)
+    monkeypatch.setattr(CredalEnsemble, "fit", meanwhile)
     assert "data.csv was changed while it was read" in fails(
         capsys, "cluster", "data.csv", "-k", 2, "-o", "out.csv"
     )
@@ -570,7 +571,7 @@ def test_help_explains_verdicts_and_loads_neither_scikit_learn_nor_matplotlib():
     assert "sure" in outcome.stdout
     assert "torn" in outcome.stdout
     assert "outlier" in outcome.stdout
-    assert "evlearn cluster data.csv --n-clusters 3" in outcome.stdout
+    assert "evlearn cluster data.csv --out result.csv" in outcome.stdout
     assert "exit codes:" in outcome.stdout
     assert outcome.stderr.strip() == "set()"
 
@@ -589,7 +590,18 @@ def test_a_command_without_a_report_does_not_load_matplotlib(iris):
 @pytest.mark.slow
 def test_ctrl_c_writes_the_best_result(tmp_path):
     np.savetxt(tmp_path / "data.csv", np.random.RandomState(0).uniform(size=(100_000, 2)), delimiter=",")
-    arguments = ["-k", 6, "--set", "tol=0", "--set", "max_iter=100000", "--out", tmp_path / "result.csv"]
+    arguments = [
+        "-m",
+        "ccm",
+        "-k",
+        6,
+        "--set",
+        "tol=0",
+        "--set",
+        "max_iter=100000",
+        "--out",
+        tmp_path / "result.csv",
+    ]
     with command(
         "cluster", tmp_path / "data.csv", *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -609,7 +621,9 @@ def test_ctrl_c_writes_the_best_result(tmp_path):
 @pytest.mark.slow
 def test_progress_is_one_line_on_a_terminal(iris):
     controller, terminal = os.openpty()
-    with command("cluster", "iris.csv", "-k", 3, "--as-is", stdout=subprocess.PIPE, stderr=terminal) as process:
+    with command(
+        "cluster", "iris.csv", "-m", "ccm", "-k", 3, "--as-is", stdout=subprocess.PIPE, stderr=terminal
+    ) as process:
         assert process.stdout.read().startswith("150 samples")
     os.close(terminal)
     message = os.read(controller, 100_000).decode()

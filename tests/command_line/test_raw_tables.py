@@ -60,7 +60,9 @@ def folder(tmp_path, monkeypatch):
 def test_a_raw_table_is_encoded_and_described(folder, capsys):
     table, _ = customers(200, 0)
     table.to_csv("table.csv", index=False)
-    assert run("cluster", "table.csv", "-k", 3, "--names", "customer_id", "--model", "model.json") == 0
+    assert (
+        run("cluster", "table.csv", "-m", "ccm", "-k", 3, "--names", "customer_id", "--model", "model.json") == 0
+    )
     messages = capsys.readouterr().err
     assert "evlearn: plan: 4 categories" in messages
     assert "evlearn: since: dates from" in messages
@@ -85,7 +87,7 @@ def test_ordered_categories_of_parquet_files_keep_their_order(folder, monkeypatc
     for part, rows, categories in (("a", slice(0, 50), names), ("b", slice(50, 100), names[:3])):
         frame = table[rows].assign(grade=grades[rows].set_categories(categories))
         frame.to_parquet(f"parts/{part}.parquet", index=False)
-    assert run("cluster", "parts", "-k", 2, "-q", "--model", "model.json") == 0
+    assert run("cluster", "parts", "-m", "ccm", "-k", 2, "-q", "--model", "model.json") == 0
     model = evlearn.load_model("model.json")
     expected = make_pipeline(TableEncoder(), CCM(2, random_state=0)).fit(table)
     assert model[0].columns_ == expected[0].columns_
@@ -179,7 +181,7 @@ def test_the_number_of_clusters_is_selected_with_auto(folder, capsys):
     random = np.random.default_rng(0)
     X = random.normal(size=(300, 3)) + 8 * random.integers(3, size=300)[:, None]
     pd.DataFrame(X, columns=["a", "b", "c"]).to_csv("table.csv", index=False)
-    assert run("cluster", "table.csv", "--n-clusters", "auto") == 0
+    assert run("cluster", "table.csv", "-m", "ccm", "--n-clusters", "auto") == 0
     captured = capsys.readouterr()
     assert "300 samples, 3 clusters" in captured.out
     assert "evlearn: 3 clusters, with" in captured.err
@@ -196,7 +198,7 @@ def decide_on(monkeypatch, votes):
 def test_a_weak_vote_is_the_first_line_of_the_result_the_report_and_of_predictions(folder, capsys, monkeypatch):
     pd.DataFrame(load_iris().data, columns=list("abcd")).to_csv("iris.csv", index=False)
     decide_on(monkeypatch, [7, 8, 5])
-    options = ["--n-clusters", "auto", "--model", "model.json", "--report", "report.html"]
+    options = ["-m", "ccm", "--n-clusters", "auto", "--model", "model.json", "--report", "report.html"]
     assert run("cluster", "iris.csv", *options) == 0
     expected = "Warning: The number of clusters is uncertain: 3 got 40 %, 2 got 35 %, 4 got 25 % of the votes."
     assert capsys.readouterr().out.startswith(expected)
@@ -213,7 +215,7 @@ def test_a_weak_vote_is_the_first_line_of_the_result_the_report_and_of_predictio
 def test_auto_without_votes_is_an_error(folder, capsys, monkeypatch):
     pd.DataFrame(load_iris().data, columns=list("abcd")).to_csv("iris.csv", index=False)
     decide_on(monkeypatch, [0, 0, 0])
-    assert run("cluster", "iris.csv", "--n-clusters", "auto") == 1
+    assert run("cluster", "iris.csv", "-m", "ccm", "--n-clusters", "auto") == 1
     assert "--n-clusters auto: no subsample of the rows supports a number" in capsys.readouterr().err
 
 

@@ -18,11 +18,20 @@ from evlearn.ensemble import CredalEnsemble
 from evlearn.metrics import credal_rand_index
 
 
+def weights_are_for_default_members(estimator):
+    """Return the checks that pass weights, which given clusterers do not support."""
+    shapes = ("pandas_series", "not_an_array", "list", "shape", "not_overwritten")
+    names = [f"check_sample_weights_{shape}" for shape in shapes]
+    names += ["check_sample_weight_equivalence_on_dense_data", "check_all_zero_sample_weights_error"]
+    return dict.fromkeys(names, "weights are for default members only")
+
+
 @parametrize_with_checks(
     [
         CredalEnsemble([KMeans(2, n_init=1), ECM(2)], n_init=1),
         CredalEnsemble(KMeans(2, n_init=1), n_estimators=2, max_samples=1.0, n_init=1),
-    ]
+    ],
+    expected_failed_checks=weights_are_for_default_members,
 )
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 @pytest.mark.filterwarnings("ignore:the objective still changed:sklearn.exceptions.ConvergenceWarning")
@@ -163,7 +172,7 @@ def test_progress_is_printed(blobs, capsys):
 @pytest.mark.parametrize(
     ("clusterers", "message"),
     [
-        ([], "clusterers must be an estimator or a list of at least one"),
+        ([], "clusterers must be 'auto', an estimator or a list of at least one"),
         ([StandardScaler()], "is not a clusterer"),
     ],
 )

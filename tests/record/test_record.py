@@ -21,7 +21,18 @@ def test_a_result_contains_its_origin(name):
 
 
 @pytest.mark.parametrize(
-    "page", ["answers", "classifiers", "coverage", "peers", "reproduction", "robustness", "scale", "unclean"]
+    "page",
+    [
+        "answers",
+        "classifiers",
+        "coverage",
+        "n_clusters",
+        "peers",
+        "reproduction",
+        "robustness",
+        "scale",
+        "unclean",
+    ],
 )
 @pytest.mark.slow_cells("unclean")
 def test_a_page_starts_with_a_short_verdict_with_numbers(page, monkeypatch):

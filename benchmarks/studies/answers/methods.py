@@ -8,6 +8,7 @@ other packages get our verdict; packages that are not installed are skipped.
 
 import importlib
 import inspect
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -48,9 +49,10 @@ def k_means(X, c, seed):
     return Answer(model.labels_, ratio_of_two(model.transform(X)))
 
 
-def gaussian_mixture(X, c, seed):
+def gaussian_mixture(X, c, seed, covariance_type="full"):
     """Fit a Gaussian mixture; the doubt is 1 minus the largest posterior probability."""
-    return most_probable(GaussianMixture(c, n_init=5, random_state=seed).fit(X).predict_proba(X))
+    model = GaussianMixture(c, covariance_type=covariance_type, n_init=5, random_state=seed)
+    return most_probable(model.fit(X).predict_proba(X))
 
 
 def bayesian_mixture(X, c, seed):
@@ -162,7 +164,12 @@ def bootclus(X, c, seed):
 
 
 def ensemble(X, c, seed):
-    """Fit an ensemble of 4 different methods."""
+    """Fit an ensemble of the default members."""
+    return to_answer(CredalEnsemble(n_clusters=c, random_state=seed).fit(X).credal_partition_)
+
+
+def ensemble_of_four(X, c, seed):
+    """Fit an ensemble of 4 different methods with equal weights."""
     estimators = [
         KMeans(c, n_init=10, random_state=seed),
         GaussianMixture(c, n_init=5, random_state=seed),
@@ -175,6 +182,8 @@ def ensemble(X, c, seed):
 PEERS = {
     "k-means": k_means,
     "Gaussian mixture": gaussian_mixture,
+    "diagonal mixture": partial(gaussian_mixture, covariance_type="diag"),
+    "tied mixture": partial(gaussian_mixture, covariance_type="tied"),
     "Bayesian mixture": bayesian_mixture,
     "spectral": spectral,
     "Ward": ward,
@@ -193,6 +202,7 @@ LIBRARY_METHODS = {
     "MergedMixture": merged_mixture,
     "BootClus": bootclus,
     "CredalEnsemble": ensemble,
+    "CredalEnsemble of 4": ensemble_of_four,
     "ConformalClusterer": conformal,
 }
 METHODS = PEERS | LIBRARY_METHODS

@@ -6,7 +6,9 @@ Completions :math:`x^{(1)},\dots,x^{(S)}` of a sample are drawn by `evlearn.mixt
 .. math:: m=(1-a)\,\frac1S\sum_sm_s+a\,m_\Omega,\qquad a=\frac1{S^2}\sum_{s,t}\tfrac12\|p_s-p_t\|_1 .
 
 Belief in a cluster is linear in the masses and its maximum is convex, so a sample is at most as sure as its
-completions are on average. Without missing values, all completions equal the sample, and nothing changes.
+completions are on average. A sample is an outlier only if all of its completions are: the mass of the empty set is
+the smallest :math:`m_s(\emptyset)` instead of the mean, and the other masses are rescaled. Without missing values,
+all completions equal the sample, and nothing changes.
 """
 
 from collections.abc import Callable
@@ -96,10 +98,22 @@ def _average_masses(completions: FloatArray, assign: Assign, focal_sets: FocalSe
     all_masses = assign(np.ascontiguousarray(completions.reshape(-1, n_features)))
     probabilities = CredalPartition(all_masses, focal_sets, validate=False).to_fuzzy("pignistic")
     ignorance = _disagreement(probabilities.reshape(number, n_rows, -1))
-    means = all_masses.reshape(number, n_rows, -1).mean(axis=0)
+    means = _with_least_outlier_mass(all_masses.reshape(number, n_rows, -1), focal_sets)
     masses = belief.expand_masses(means, focal_sets, focal_sets.with_omega()) * (1 - ignorance)[:, None]
     masses[:, -1] += ignorance
     return np.asarray(masses)
+
+
+def _with_least_outlier_mass(all_masses: FloatArray, focal_sets: FocalSets) -> FloatArray:
+    """Return the mean masses of completions, with the smallest instead of the mean mass on the empty set."""
+    means = np.asarray(all_masses.mean(axis=0))
+    if focal_sets.sizes[0] > 0:
+        return means
+    nonempty = 1 - means[:, :1]
+    smallest = np.where(nonempty > 0, all_masses[:, :, :1].min(axis=0), 1)
+    scaled = means * ((1 - smallest) / np.where(nonempty > 0, nonempty, 1))
+    scaled[:, :1] = smallest
+    return np.asarray(scaled)
 
 
 def _disagreement(probabilities: FloatArray) -> FloatArray:

@@ -35,7 +35,7 @@ from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 OUTLIER_RATE = 0.003
 #: Mass on the empty set of a sample at the median distance.
 _TYPICAL_SCORE = 1e-3
-#: Quantiles and rate of the first step, quantiles of the second step, and range of its exponent.
+#: Quantiles and rate of the first step, quantiles of the second step, and default range of its exponent.
 _FIRST, _FIRST_RATE, _SECOND = (0.5, 0.8), 0.005, (0.5, 0.8, 0.95)
 _EXPONENTS = (-0.25, 2.0)
 #: Number of samples below which a cluster has the median distance of all samples.
@@ -68,7 +68,12 @@ class OutlierRule:
 
     @classmethod
     def learn(
-        cls, distances: FloatArray, weights: FloatArray, rate: float, segments: "Segments"
+        cls,
+        distances: FloatArray,
+        weights: FloatArray,
+        rate: float,
+        segments: "Segments",
+        exponents: tuple[float, float] = _EXPONENTS,
     ) -> "OutlierRule | None":
         """Learn the rule from the samples of a fit.
 
@@ -82,6 +87,8 @@ class OutlierRule:
             Expected share of ordinary samples that are outliers.
         segments : Segments
             Segments between clusters.
+        exponents : tuple of float, default=(-0.25, 2.0)
+            Range of the exponent of the tail; the lower it is, the heavier are the tails that are possible.
 
         Returns
         -------
@@ -95,9 +102,9 @@ class OutlierRule:
         if units is None:
             return None
         common, individual = units
-        separate = cls._in_units(distances, weights, rate, segments, individual)
+        separate = cls._in_units(distances, weights, rate, segments, individual, exponents)
         while True:
-            rule = cls._in_units(distances, weights, rate, segments, common)
+            rule = cls._in_units(distances, weights, rate, segments, common, exponents)
             exceptions = rule._has_remote_samples(distances, weights) & (common != individual)
             if not exceptions.any():
                 break
@@ -106,7 +113,13 @@ class OutlierRule:
 
     @classmethod
     def _in_units(
-        cls, distances: FloatArray, weights: FloatArray, rate: float, segments: "Segments", units: FloatArray
+        cls,
+        distances: FloatArray,
+        weights: FloatArray,
+        rate: float,
+        segments: "Segments",
+        units: FloatArray,
+        exponents: tuple[float, float],
     ) -> "OutlierRule":
         """Return the rule whose reaches are multiples of the units of the clusters."""
         ratios = (distances / units).min(axis=1)
@@ -118,7 +131,7 @@ class OutlierRule:
         order = np.argsort(ratios[positive], kind="stable")  # so that quantiles need no further sorting
         ratios, weights = ratios[positive][order], weights[positive][order]
         middle = weighted_quantile(ratios, weights, 0.5)
-        factor = max(_tail(ratios, weights, rate), _MIN_REACH * middle)
+        factor = max(_tail(ratios, weights, rate, exponents), _MIN_REACH * middle)
         steepness = float(np.log(1 / _TYPICAL_SCORE - 1) / np.log(factor / middle))
         return cls(units * factor, steepness)
 
@@ -210,17 +223,17 @@ def _units(distances: FloatArray, weights: FloatArray) -> tuple[FloatArray, Floa
     return common, individual
 
 
-def _tail(ratios: FloatArray, weights: FloatArray, rate: float) -> float:
+def _tail(ratios: FloatArray, weights: FloatArray, rate: float, exponents: tuple[float, float]) -> float:
     """Return the ratio that a share `rate` of the ordinary samples exceeds."""
     middle, high = weighted_quantiles(ratios, weights, _FIRST)
     first = middle * (high / middle) ** (ndtri(1 - _FIRST_RATE) / ndtri(_FIRST[1]))
     ordinary = ratios <= first
     quantiles = weighted_quantiles(ratios[ordinary], weights[ordinary], _SECOND)
     scores = [float(ndtri(q)) for q in _SECOND]
-    return _extrapolate(quantiles, scores, float(-ndtri(rate)))
+    return _extrapolate(quantiles, scores, float(-ndtri(rate)), exponents)
 
 
-def _extrapolate(quantiles: list[float], scores: list[float], z: float) -> float:
+def _extrapolate(quantiles: list[float], scores: list[float], z: float, exponents: tuple[float, float]) -> float:
     """Return the quantile at z if a power of the ratios is normal; 3 quantiles determine the power."""
     low, middle, high = quantiles
     if not low < middle < high:  # discrete data can have few distinct distances
@@ -233,7 +246,7 @@ def _extrapolate(quantiles: list[float], scores: list[float], z: float) -> float
         target = (scores[2] - scores[0]) / (scores[1] - scores[0])
         return power(high / low, exponent) - target * power(middle / low, exponent)
 
-    smallest, largest = _EXPONENTS
+    smallest, largest = exponents
     if excess(smallest) >= 0:
         exponent = smallest
     elif excess(largest) <= 0:

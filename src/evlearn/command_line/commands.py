@@ -34,6 +34,7 @@ from evlearn.command_line.tables import (
     open_table,
     read_constraints,
 )
+from evlearn.ensemble import CredalEnsemble
 from evlearn.exceptions import CollapseWarning
 from evlearn.export.models import load_model, save_model
 from evlearn.model_selection import select_n_clusters
@@ -50,7 +51,17 @@ from evlearn.utils.files import atomic_write
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.urls import is_url
 
-METHODS = {"ccm": CCM, "ecm": ECM, "bpec": BPEC, "evclus": EVCLUS, "recm": RECM, "cecm": CECM}
+METHODS = {
+    "ensemble": CredalEnsemble,
+    "ccm": CCM,
+    "ecm": ECM,
+    "bpec": BPEC,
+    "evclus": EVCLUS,
+    "recm": RECM,
+    "cecm": CECM,
+}
+# Methods that estimate the number of clusters themselves.
+_AUTOMATIC = ("ensemble", "bpec")
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
 SUCCESS, UNFINISHED = 0, 3
 _MAX_NUMBERS_IN_MEMORY = 1 << 27  # larger data are read in blocks from a temporary file
@@ -87,6 +98,8 @@ def cluster(options: Namespace) -> int:
     )
     problems = _choose_number(estimator, options, reader, chunks, progress)
     is_unfinished = _fit(estimator, reader, chunks, options, progress)
+    if isinstance(estimator, CredalEnsemble):
+        progress.log(f"evlearn: {estimator.describe()}")
     add_problems(estimator, problems)
     if table.has_names and not precomputed and encoder is None:
         estimator.feature_names_in_ = np.array(columns, dtype=object)
@@ -160,8 +173,10 @@ def _make_estimator(options: Namespace) -> Any:
     parameters = dict(_parse_setting(text) for text in options.set)
     if options.n_clusters is not None and options.n_clusters != "auto":
         parameters["n_clusters"] = options.n_clusters
-    elif options.n_clusters is None and "n_clusters" not in parameters and options.method != "bpec":
-        raise ValueError(f"--n-clusters is required by {options.method}: use a number or auto, or --method bpec.")
+    elif options.n_clusters is None and "n_clusters" not in parameters and options.method not in _AUTOMATIC:
+        raise ValueError(
+            f"--n-clusters is required by {options.method}: use a number or auto, or --method ensemble."
+        )
     valid = method().get_params()
     unknown = sorted(parameters.keys() - valid.keys())
     if unknown:
@@ -380,7 +395,7 @@ def _choose_number(
     progress: Progress,
 ) -> tuple[str, ...]:
     """Select the number of clusters if it is "auto", and return problems of the selection."""
-    if options.n_clusters != "auto" or options.method == "bpec":
+    if options.n_clusters != "auto" or options.method in _AUTOMATIC:
         return ()
     with _gather(reader.features(chunks())) as data:
         rows = np.nan_to_num(np.asarray(data.take(np.arange(len(data))) if hasattr(data, "map") else data))

@@ -15,7 +15,7 @@ from typing import Any
 
 import evlearn
 
-METHODS = ("ccm", "ecm", "bpec", "evclus", "recm", "cecm")
+METHODS = ("ensemble", "ccm", "ecm", "bpec", "evclus", "recm", "cecm")
 _FAILED, _INTERRUPTED, _CLOSED = 1, 130, 141
 
 _DESCRIPTION = """\
@@ -24,7 +24,7 @@ Clustering with a verdict on every row.
 Every row of a table is sure (it belongs to one cluster), torn (it belongs to one of several clusters,
 and the data are insufficient to decide), or an outlier (it belongs to no cluster).
 
-  evlearn cluster data.csv --n-clusters 3 --out result.csv --report report.html --model model.json
+  evlearn cluster data.csv --out result.csv --report report.html --model model.json
   evlearn predict model.json new.csv --out judged.csv
 
 `evlearn cluster --help` explains the options.
@@ -41,7 +41,8 @@ _CLUSTER = """\
 Cluster the rows of a table into sure rows, torn rows and outliers.
 
 methods (--method):
-  ccm      k-means with doubt: round clusters, any number of rows. Start with this method
+  ensemble combines methods of different kinds, each with a weight. Start with this method
+  ccm      k-means with doubt: round clusters, any number of rows
   ecm      like ccm, with more torn rows: also between clusters with another cluster between them
   bpec     selects the number of clusters automatically, from density peaks
   evclus   compares pairs of rows; also for a square table of dissimilarities
@@ -49,9 +50,9 @@ methods (--method):
   cecm     like ecm, with constraints (--constraints)
 
 encoding of the columns:
-  Numbers are scaled, categories and dates are encoded as features, and missing values become doubt (ccm, ecm) or
-  are imputed. Identifiers, free text and constant columns are left out. The encoding of each column is printed.
-  --as-is uses the columns of numbers without scaling
+  Numbers are scaled, categories and dates are encoded as features, and missing values become doubt (ensemble,
+  ccm, ecm) or are imputed. Identifiers, free text and constant columns are left out. The encoding of each column
+  is printed. --as-is uses the columns of numbers without scaling
 
 columns of the result (--out):
   sample      name of the row (--names), or its number from 0
@@ -76,7 +77,7 @@ sure rows (--level, --leave):
   the level so that about 5 % of the rows are torn, for review by a person. The summary contains the level
 
 examples:
-  evlearn cluster customers.csv --n-clusters auto --names id --out result.csv --report customers.html
+  evlearn cluster customers.csv --names id --out result.csv --report customers.html
   evlearn cluster iris.csv --n-clusters 3 --names flower --without species --as-is
   evlearn cluster people.csv --n-clusters 4 --out result.parquet --model people.json
   evlearn cluster people.csv --n-clusters 4 --leave 5% --out result.csv
@@ -177,9 +178,11 @@ def _add_method_options(parser: ArgumentParser) -> None:
         "--clusters",
         type=_number,
         metavar="K",
-        help="number of clusters, or auto, which is slower",
+        help="number of clusters, or auto (default for ensemble and bpec)",
     )
-    method.add_argument("-m", "--method", choices=METHODS, default="ccm", help="see above (default: ccm)")
+    method.add_argument(
+        "-m", "--method", choices=METHODS, default="ensemble", help="see above (default: ensemble)"
+    )
     method.add_argument(
         "--set",
         action="append",

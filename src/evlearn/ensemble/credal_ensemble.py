@@ -10,63 +10,90 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets, check_masses
 from evlearn.belief.focal_sets import FocalSetsLike
+from evlearn.blocks.dataset import check_weights
 from evlearn.cluster.base import read_in_memory, with_seed, without_files
 from evlearn.cluster.centroids.kmeans import rows_to_fit
+from evlearn.cluster.centroids.starts import draw
+from evlearn.cluster.fit_warnings import count_samples, warn_of_small_clusters
 from evlearn.cluster.focal_families import FocalFamily
+from evlearn.cluster.outlier_rule import OUTLIER_RATE
 from evlearn.cluster.row_clusterer import RowwiseClusterer
 from evlearn.ensemble.combination import check_parameters, choose_focal_sets, combine
+from evlearn.ensemble.consensus import ConsensusModel, fit_consensus
 from evlearn.ensemble.recovery import CombinationRule, Landmarks
+from evlearn.model_selection import estimate_n_clusters
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, predicted_partition, split_pipeline
 from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.convergence import atomic_fit, publish_trace
+from evlearn.utils.convergence import atomic_fit, publish_trace, record_problems
+from evlearn.utils.formatting import format_count
+from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Steps, expect_tasks
 from evlearn.utils.reading import Numbers
-from evlearn.utils.typing import BoolArray, ClustererLike, FloatArray, IntArray, RandomSeed
+from evlearn.utils.typing import BoolArray, ClustererLike, DataLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import EXTREME_RATIO, check_integer, check_real, check_shape, distance_ratios
 
 #: Reach of an ensemble, relative to the largest distance of a training sample from the center.
 _RELATIVE_REACH = 1e6
+#: Probability of the number of clusters below which it is uncertain.
+_MIN_CONFIDENCE = 0.5
 
 
 @fields.stored
 class CredalEnsemble(RowwiseClusterer):
     """Combination of several clusterers: samples are sure where they agree, and torn where they do not.
 
-    Statements of clusterers about pairs of samples, "same cluster" or "different clusters", are combined, and a
-    credal partition is recovered from them. Clusterers may be evidential ones, mixtures, or any scikit-learn
-    clusterers, with different numbers of clusters. A list of clusterers is fitted to all samples. Clones of a
-    single clusterer are fitted to parts of the data, so that doubt shows the effect of sampling. Clones with more
+    By default, the members are clusterings of different kinds, because no kind suits all data: k-means, 3 Gaussian
+    mixtures, spectral clustering, Ward's method and a merged mixture; or k-means and a latent class model if most
+    of the variance is in discrete columns. They are fitted to at most `n_landmarks` samples. The weight of a
+    member depends on its reliability, the share of neighbors that it has in the same cluster. The masses of a
+    sample follow from the clusters of the nearest of these samples, and from its distances to the means of the
+    clusters.
+
+    Other clusterers may be evidential ones, mixtures, or any scikit-learn clusterers, with different numbers of
+    clusters. Their statements about pairs of samples, "same cluster" or "different clusters", are combined, and a
+    credal partition is recovered from them. A list of clusterers is fitted to all samples. Clones of a single
+    clusterer are fitted to parts of the data, so that doubt shows the effect of sampling. Clones with more
     clusters than the result find clusters of any shape.
 
-    A few samples very far from all clusters are treated as gross errors: clusterers that can predict are fitted
-    without them. Data with a few samples that are a million times farther away than the others are an error.
+    A few samples very far from all clusters are treated as gross errors: clusterers that can predict, and the
+    default members, are fitted without them. With other clusterers, data with a few samples that are a million
+    times farther away than the others are an error.
+
+    Missing values (NaN) are accepted with the default members. They increase doubt: the masses of a sample with
+    missing values are averages over its completions, with additional mass on the set of all clusters.
 
     Parameters
     ----------
-    clusterers : list of estimators, or estimator
+    clusterers : "auto", list of estimators, or estimator, default="auto"
         Clusterers, or pipelines that end in one; clones are fitted. A single clusterer, which must have a predict
-        method, is fitted `n_estimators` times.
+        method, is fitted `n_estimators` times. "auto": default members.
+    n_clusters : int or "auto", default="auto"
+        Number of clusters of the result. "auto": with the default members, the most probable number according to
+        `evlearn.model_selection.estimate_n_clusters`, at most 12; otherwise, the largest number of the members.
     n_estimators : int, default=10
         Number of clones of a single clusterer; not used for a list.
     max_samples : float or int, default=0.5
         Share (float) or number (int) of samples that each clone of a single clusterer is fitted to, drawn without
         replacement. Clusterers of a list are fitted to all samples.
     rule : str, default="average"
-        Rule of combination for statements about pairs; see `combine_partitions`.
-    n_clusters : int or None, default=None
-        Number of clusters of the result; None means the largest of the members.
+        Rule of combination for statements about pairs; see `combine_partitions`. Not used by the default members.
     focal_sets : str, FocalFamily, FocalSets or list of sets, default="auto"
         Sets of clusters that may carry mass, besides the empty set. "auto" means all sets for up to 4 clusters;
         pairs for up to 12 clusters if a partition has masses on sets of clusters, or the rule may produce them;
-        otherwise single clusters, and the set of all clusters.
+        otherwise single clusters, and the set of all clusters. With the default members, pairs and the set of all
+        clusters.
     n_landmarks : int, default=2000
-        Maximum number of samples whose pairs are all compared. From more samples, this number is drawn, and the
-        masses of other samples follow from their pairs with these.
+        Maximum number of samples whose pairs are all compared, and to which the default members are fitted. From
+        more samples, this number is drawn, and the masses of other samples follow from these.
+    outlier_rate : float, default=0.003
+        Expected share of ordinary samples that are outliers, at most 0.5, for the default members. Outliers are
+        samples farther from the nearest samples of a cluster than all but this share of its own samples.
     n_init : int, default=5
         Number of initializations by k-means of all masses, in addition to the members with the same number of
         clusters as the result.
@@ -77,7 +104,8 @@ class CredalEnsemble(RowwiseClusterer):
     random_state : int, RandomState instance or None, default=None
         Random seed, also for clusterers without one; an int makes results reproducible.
     n_jobs : int or None, default=None
-        Number of clusterers that are fitted at the same time. The result does not depend on it.
+        Number of clusterers that are fitted at the same time, and number of threads for predictions. The result
+        does not depend on it.
     verbose : int, default=0
         Whether to report the progress of each sweep.
 
@@ -91,21 +119,30 @@ class CredalEnsemble(RowwiseClusterer):
         Masses, read-only.
     focal_sets_ : FocalSets
         Sets of the columns of the masses.
+    member_names_ : list of str
+        Names of the default members, or classes of the clusterers.
+    weights_ : ndarray of shape (n_members,)
+        Weights of the members, which sum to 1; those of given clusterers are equal.
+    reliabilities_ : ndarray of shape (n_members,)
+        Agreement of the default members with neighborhoods: 0 by chance, and at most 1. Only with the default
+        members.
     clusterers_ : list of estimators
-        Fitted clusterers.
+        Fitted clusterers; not for the default members.
     partitions_ : list of CredalPartition
-        Partitions of the clusterers.
+        Partitions of the clusterers; not for the default members.
     n_clusters_ : int
         Number of clusters.
+    n_clusters_estimate_ : ClusterNumberEstimate
+        Probabilities of the numbers of clusters, if the default members have ``n_clusters="auto"``.
     objective_ : float
         Mean squared distance, over pairs of landmarks, between the statements of the result and the combined
-        statements of the members.
+        statements of the members; not for the default members.
     objective_history_ : ndarray of shape (n_iterations + 1,)
-        Objective before the first sweep, and after each.
+        Objective before the first sweep, and after each; not for the default members.
     n_iter_ : int
-        Number of sweeps.
+        Number of sweeps; with the default members, number of iterations of k-means for the combination.
     converged_ : bool
-        Whether the objective converged within `tol`.
+        Whether the objective converged within `tol`; not for the default members.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -126,6 +163,12 @@ class CredalEnsemble(RowwiseClusterer):
     >>> from evlearn.datasets import make_fourclass
     >>> from evlearn.ensemble import CredalEnsemble
     >>> X, y = make_fourclass(200, random_state=0)
+    >>> model = CredalEnsemble(n_clusters=4, random_state=0).fit(X)
+    >>> model.member_names_[int(model.weights_.argmax())]
+    'spectral clustering'
+
+    Combine other clusterers:
+
     >>> ensemble = CredalEnsemble(
     ...     [KMeans(4), ECM(4, focal_sets="pairs")], random_state=0
     ... ).fit(X)
@@ -139,19 +182,23 @@ class CredalEnsemble(RowwiseClusterer):
     10
     """
 
-    _model: "fields.Stored[EnsembleModel]"
+    _model: "fields.Stored[EnsembleModel | ConsensusModel]"
     n_clusters_: fields.StoredIfSet[fields.PositiveCount]
+    member_names_: fields.StoredIfSet[list[str]]
+    weights_: fields.StoredIfSet[fields.NonnegativeVector]
+    reliabilities_: fields.StoredIfSet[fields.Vector]
 
     def __init__(
         self,
-        clusterers: ClustererLike | Sequence[ClustererLike],
+        clusterers: Literal["auto"] | ClustererLike | Sequence[ClustererLike] = "auto",
+        n_clusters: int | Literal["auto"] = "auto",
         *,
         n_estimators: int = 10,
         max_samples: float = 0.5,
         rule: CombinationRule = "average",
-        n_clusters: int | None = None,
         focal_sets: Literal["auto", "simple", "pairs", "full"] | FocalFamily | FocalSetsLike = "auto",
         n_landmarks: int = 2000,
+        outlier_rate: float = OUTLIER_RATE,
         n_init: int = 5,
         tol: float = 1e-4,
         max_iter: int = 200,
@@ -160,12 +207,13 @@ class CredalEnsemble(RowwiseClusterer):
         verbose: int = 0,
     ) -> None:
         self.clusterers: Any = clusterers
+        self.n_clusters = n_clusters
         self.n_estimators = n_estimators
         self.max_samples: Any = max_samples
         self.rule = rule
-        self.n_clusters = n_clusters
         self.focal_sets = focal_sets
         self.n_landmarks = n_landmarks
+        self.outlier_rate = outlier_rate
         self.n_init = n_init
         self.tol = tol
         self.max_iter = max_iter
@@ -174,15 +222,18 @@ class CredalEnsemble(RowwiseClusterer):
         self.verbose = verbose
 
     @atomic_fit
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
+    def fit(self, X: DataLike, y: object = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the clusterers, and combine them.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
+        X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
+            Samples; for given clusterers, an array or a frame.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, for the default members only. They count for k-means, the latent class model,
+            reliabilities, and the combination; a sample of weight 0 has no influence.
 
         Returns
         -------
@@ -190,10 +241,19 @@ class CredalEnsemble(RowwiseClusterer):
             Fitted estimator.
         """
         self._check_parameters()
+        if self._has_default_members:
+            return self._fit_default_members(X, sample_weight)
+        if sample_weight is not None:
+            raise ValueError(
+                "sample_weight is only for clusterers='auto'; remove it, or set it in clusterers that support it."
+            )
         data = self._read_data(X, reset=True).data
         random = check_random_state(self.random_state)
         self._fit_members(data, random)
-        sets = choose_focal_sets(self.partitions_, self.focal_sets, self.n_clusters, self.rule)
+        self.member_names_ = [type(split_pipeline(member)[1]).__name__ for member in self.clusterers_]
+        self.weights_ = np.full(len(self.clusterers_), 1 / len(self.clusterers_))
+        n_clusters = None if isinstance(self.n_clusters, str) else self.n_clusters
+        sets = choose_focal_sets(self.partitions_, self.focal_sets, n_clusters, self.rule)
         combined = combine(
             self.partitions_,
             sets,
@@ -213,15 +273,89 @@ class CredalEnsemble(RowwiseClusterer):
         publish_trace(self, combined.trace, "the objective", max_iter=self.max_iter, steps="sweeps")
         return self
 
+    def describe(self) -> str:
+        """Return a description of the members and of their weights.
+
+        Returns
+        -------
+        str
+            A line for each member, the member with the largest weight first.
+        """
+        check_is_fitted(self)
+        order = np.argsort(-self.weights_, kind="stable")
+        scores = self.__dict__.get("reliabilities_")
+        estimate = self.__dict__.get("n_clusters_estimate_")
+        number = format_count(self.n_clusters_, "cluster") if estimate is None else f"{estimate},"
+        lines = [f"{number} from {format_count(len(order), 'clustering')}:"]
+        for k in order.tolist():
+            reliability = "" if scores is None else f", reliability {scores[k]:.2f}"
+            lines.append(f"  {self.member_names_[k]}: weight {self.weights_[k]:.2f}{reliability}")
+        return "\n".join(lines)
+
+    @property
+    def _has_default_members(self) -> bool:
+        return isinstance(self.clusterers, str) and self.clusterers == "auto"
+
+    @property
+    def _takes_gaps(self) -> bool:  # type: ignore[override]
+        return self._has_default_members
+
+    def _fit_default_members(self, X: Any, sample_weight: Any) -> Self:
+        """Fit the default members to landmarks, and publish the masses of all rows."""
+        random = check_random_state(self.random_state)
+        with one_blas_thread(), self._open_rows(X, reset=True) as rows:
+            self._check_size(len(rows))
+            weights = check_weights(sample_weight, rows)
+            n_components = 1 if isinstance(self.n_clusters, str) else self.n_clusters
+            sample, counts = draw(self._without_gaps(rows, n_components), weights, random)
+            self.n_clusters_ = self._count_clusters(sample, random)
+            fitted = fit_consensus(
+                sample, counts, self.n_clusters_, self.n_landmarks, self.outlier_rate, random, self.n_jobs
+            )
+            self._model, self.focal_sets_ = fitted.model, fitted.model.focal_sets
+            self.member_names_, self.weights_ = fitted.names, fitted.weights
+            self.reliabilities_, self.n_iter_ = fitted.reliabilities, fitted.n_iter
+            self._check_evidence(count_samples(len(rows), weights), self.n_clusters_)
+            self._publish_masses(rows)
+            self._learn_gaps_of(rows, self.n_clusters_, weights)
+        labels = self.__dict__.get("labels_")
+        if isinstance(labels, np.ndarray):
+            warn_of_small_clusters(labels, self.n_clusters_)
+        self._name_samples(X)
+        return self
+
+    def _check_size(self, n_samples: int) -> None:
+        if not isinstance(self.n_clusters, str) and n_samples < self.n_clusters:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} is more than n_samples={n_samples}; use fewer clusters."
+            )
+
+    def _count_clusters(self, sample: FloatArray, random: np.random.RandomState) -> int:
+        if not isinstance(self.n_clusters, str):
+            return int(self.n_clusters)
+        estimate = estimate_n_clusters(sample, random_state=random)
+        self.n_clusters_estimate_ = estimate
+        if estimate.confidence < _MIN_CONFIDENCE:
+            record_problems([f"The number of clusters is uncertain: {estimate}."])
+        return estimate.best
+
     def _read_data(self, X: Any, *, reset: bool) -> Numbers:
+        if self._has_default_members:
+            return super()._read_data(X, reset=reset)
         return Numbers(read_in_memory(self, X, reset=reset), False)
 
     def _check_parameters(self) -> None:
+        check_real("outlier_rate", self.outlier_rate, 0, 0.5)
+        n_clusters = None if isinstance(self.n_clusters, str) and self.n_clusters == "auto" else self.n_clusters
+        check_parameters(self.rule, n_clusters, self.n_landmarks, self.n_init, self.tol, self.max_iter)
+        if self._has_default_members:
+            return
         is_list = isinstance(self.clusterers, Sequence) and not isinstance(self.clusterers, str)
         members = self.clusterers if is_list else [self.clusterers]
         if not members or isinstance(self.clusterers, str):
             raise ValueError(
-                f"clusterers must be an estimator or a list of at least one estimator, got {self.clusterers!r}."
+                f"clusterers must be 'auto', an estimator or a list of at least one estimator, got "
+                f"{self.clusterers!r}."
             )
         invalid = [member for member in members if not hasattr(member, "fit") or isinstance(member, type)]
         if invalid:
@@ -231,7 +365,6 @@ class CredalEnsemble(RowwiseClusterer):
             check_integer("max_samples", self.max_samples, 1)
         else:
             check_real("max_samples", self.max_samples, 0, 1, open_low=True)
-        check_parameters(self.rule, self.n_clusters, self.n_landmarks, self.n_init, self.tol, self.max_iter)
 
     def _fit_members(self, data: FloatArray, random: np.random.RandomState) -> None:
         """Fit the members, and compute their partitions of all samples."""
@@ -259,8 +392,8 @@ class CredalEnsemble(RowwiseClusterer):
 
     def _mask_ordinary_rows(self, data: FloatArray, members: Sequence[Any]) -> BoolArray:
         """Return True for rows that are not gross errors; for all rows without a number of clusters."""
-        numbers_of_clusters = [self.n_clusters]
-        if self.n_clusters is None:
+        numbers_of_clusters: list[Any] = [self.n_clusters]
+        if isinstance(self.n_clusters, str):
             parameters = [split_pipeline(member)[1].get_params(deep=False) for member in members]
             numbers_of_clusters = [member.get("n_clusters", member.get("n_components")) for member in parameters]
         largest = max((int(n) for n in numbers_of_clusters if isinstance(n, numbers.Integral)), default=0)
@@ -276,6 +409,10 @@ class CredalEnsemble(RowwiseClusterer):
         """Set the members, and raise unless the attributes from a file are consistent."""
         super()._after_loading()
         model = self._model
+        if isinstance(model, ConsensusModel):
+            fields.check_features(self, model.means.shape[1])
+            fields.check_count(self, "n_clusters_", len(model.means))
+            return
         landmarks = model.landmarks
         check_masses(landmarks.masses, landmarks.focal_sets)
         fields.check_count(self, "n_clusters_", landmarks.focal_sets.frame_size)

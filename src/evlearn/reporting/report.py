@@ -338,6 +338,7 @@ def _appendix(estimator: Any, samples: Samples, n_rows: int) -> str:
         html.section("Doubt in numbers", html.paragraph(figures), level=3),
         html.table(*samples.numeric_table(rows)) if len(rows) else "",
         _excluded_columns(samples),
+        _members(model),
         _parameters(steps, model),
     ]
     return html.collapsible("Technical appendix", *parts)
@@ -374,6 +375,25 @@ def _excluded_columns(samples: Samples) -> str:
         return ""
     rows: list[list[object]] = [[name, reason] for name, reason in excluded.items()]
     return html.section("Columns without explanations", html.table(["column", "reason"], rows), level=3)
+
+
+def _members(model: Any) -> str:
+    """Return a section with the weights of the members of an ensemble."""
+    if not hasattr(model, "member_names_"):
+        return ""
+    scores = getattr(model, "reliabilities_", None)
+    rows: list[list[object]] = [
+        [model.member_names_[k], float(model.weights_[k]), *([] if scores is None else [float(scores[k])])]
+        for k in np.argsort(-model.weights_, kind="stable").tolist()
+    ]
+    note = "Several methods are combined; samples are sure if methods with most of the weight agree."
+    if scores is not None:
+        note += (
+            " The weight of a method depends on its reliability, which is the share of neighbors that it has in "
+            "the same cluster, from 0 (as by chance) to 1."
+        )
+    table = html.table(["method", "weight", *([] if scores is None else ["reliability"])], rows)
+    return html.section("Combined methods", html.paragraph(note), table, level=3)
 
 
 def _parameters(steps: Pipeline | None, model: Any) -> str:

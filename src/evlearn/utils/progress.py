@@ -232,13 +232,13 @@ class Work:
             if self._verbose:
                 self._print(progress)
             for callback in self._watchers:
-                _call(callback, progress)
+                call_unreported(callback, progress)
 
     def expect_tasks(self, n_tasks: int | None) -> None:
         """Begin the fit with at most `n_tasks` tasks (None if unknown), unless it has begun."""
         if self._arguments is not None and self._root is None:
             self._root = self._estimator._init_callback_context(max_subtasks=n_tasks)
-            _call(self._root.call_on_fit_task_begin, **self._callback_arguments())
+            call_unreported(self._root.call_on_fit_task_begin, **self._callback_arguments())
 
     def begin_task(self, name: str, n_steps: int | None, *, counts_jobs: bool = False) -> "Task":
         """Begin a task of at most `n_steps` steps, after the end of the previous task of this thread.
@@ -268,9 +268,9 @@ class Work:
             self._end_task(get_ident())
             context = self._subcontext("inner-fit", 0)
         with context.propagate_callback_context(estimator):
-            _call(context.call_on_fit_task_begin, estimator=self._estimator)
+            call_unreported(context.call_on_fit_task_begin, estimator=self._estimator)
             yield
-            _call(context.call_on_fit_task_end, estimator=self._estimator)
+            call_unreported(context.call_on_fit_task_end, estimator=self._estimator)
 
     def end_fit(self) -> None:
         """End the tasks of a fit that succeeded."""
@@ -279,7 +279,9 @@ class Work:
         self.expect_tasks(0)
         for thread in list(self._tasks):
             self._end_task(thread)
-        _call(self._root.call_on_fit_task_end, **self._callback_arguments(), reconstruction_attributes={})
+        call_unreported(
+            self._root.call_on_fit_task_end, **self._callback_arguments(), reconstruction_attributes={}
+        )
 
     def end_line(self, *, complete: bool) -> None:
         """End the line on the terminal, with the result of the task if it is complete."""
@@ -355,8 +357,8 @@ def current_work() -> Work:
     return _WORK.get() or Work("")
 
 
-def _call(callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a function of the user, whose own fits are neither reported nor watched."""
+def call_unreported(callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function whose own fits are neither reported nor watched."""
     tokens = _WATCHERS.set(()), _WORK.set(None)
     try:
         return callback(*args, **kwargs)
@@ -397,7 +399,7 @@ class Task:
         self._context, self._estimator, self.counts_jobs = context, estimator, counts_jobs
         self._n_steps = 0
         if context is not None:
-            _call(context.call_on_fit_task_begin, estimator=estimator)
+            call_unreported(context.call_on_fit_task_begin, estimator=estimator)
 
     def set_done(self, number: int, name: str) -> None:
         """Record that `number` steps are done; end the fit as Ctrl-C does if a callback requests it."""
@@ -407,13 +409,13 @@ class Task:
         while self._n_steps < (number if limit is None else min(number, limit)):
             self._n_steps += 1
             step = self._context.subcontext(task_name=name)
-            _call(step.call_on_fit_task_begin, estimator=self._estimator)
-            if _call(step.call_on_fit_task_end, estimator=self._estimator):
+            call_unreported(step.call_on_fit_task_begin, estimator=self._estimator)
+            if call_unreported(step.call_on_fit_task_end, estimator=self._estimator):
                 raise KeyboardInterrupt
 
     def end(self) -> None:
         """End the task."""
-        _call(self._context.call_on_fit_task_end, estimator=self._estimator)
+        call_unreported(self._context.call_on_fit_task_end, estimator=self._estimator)
 
 
 class Steps:
