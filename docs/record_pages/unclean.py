@@ -259,7 +259,10 @@ def butterfly(current, earlier):
     earlier = {entry["method"]: entry for entry in earlier["butterfly"]}
     rows = [
         [entry["method"]]
-        + [f"{earlier[entry['method']][key]} → {entry[key]}" for key in ("sure_in_wings", "middle", "last")]
+        + [
+            f"{earlier[entry['method']][key]} → {entry[key]}" if entry["method"] in earlier else entry[key]
+            for key in ("sure_in_wings", "middle", "last")
+        ]
         for entry in current["butterfly"]
     ]
     return table(["method", "sure samples of the wings", "sample 6", "sample 12"], rows)

@@ -29,8 +29,8 @@ N_NEIGHBORS, RIDGE, SEED = 10, 1e-3, 0
 CONFIDENT = 0.5
 #: Families, first seed, and number of seeds of each list.
 LISTS = {
-    "new seeds": (number_problems.TRAINING, 10_000, 4),
-    "excluded families": (number_problems.JUDGING, 20_000, 9),
+    "new seeds": (number_problems.TRAINING, 40_000, 4),
+    "excluded families": (number_problems.JUDGING, 30_000, 9),
 }
 
 

@@ -20,7 +20,7 @@ METHODS = {
     "RECM": lambda c, seed: RECM(c, random_state=seed),
     "MergedMixture": lambda c, seed: MergedMixture(c, random_state=seed),
     "BootClus": lambda c, seed: BootClus(c, random_state=seed),
-    "CredalEnsemble": lambda c, seed: CredalEnsemble(CCM(c), random_state=seed),
+    "CredalEnsemble": lambda c, seed: CredalEnsemble(n_clusters=c, random_state=seed),
 }
 FAST = ("CCM", "ECM", "EVCLUS")
 SLOW = tuple(name for name in METHODS if name not in FAST)

@@ -14,13 +14,15 @@ Each method has the true number of clusters and a seed, and otherwise its defaul
 - *table*: 20 raw columns with missing values and errors;
 - *embeddings*: 300,000 unit vectors; runs only on request.
 
-The seeds *design* are for tuning; the seeds *validation* of the record are not.
-``--write unclean`` writes to ``benchmarks/results/unclean.json``.
+The seeds *design* are for tuning; the seeds *validation* of the record are not. Each row has its methods; with
+``--methods``, all rows have the given ones. ``--write unclean`` writes to ``benchmarks/results/unclean.json``, and
+keeps the entries of other rows and methods in this file.
 """
 
 import subprocess
 import time
 import warnings
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -43,13 +45,14 @@ from benchmarks.studies.unclean.methods import (
     evidential,
 )
 from benchmarks.studies.unclean.targets import checks
+from evlearn import tabular_clusterer
 from evlearn.cluster import CCM
 from evlearn.preprocessing import TableEncoder
 
 NAME = "unclean"
 SEEDS = {"design": 0, "validation": 1000}  # the first seed of each kind
 SHARES, DISTANCES, DIMENSIONS = (0.01, 0.03, 0.05), (10, 30, 100, 1000), (2, 5, 20)
-N_SAMPLES = {"RECM": 500, "MergedMixture": 500, "BootClus": 300, "CredalEnsemble": 500}  # others 1,000
+N_SAMPLES = {"RECM": 500, "MergedMixture": 500, "BootClus": 300}  # others 1,000
 OUTLIER_DIMENSIONS = (2, 5, 20, 60)
 DETECTING = ("CCM", "ECM", "EVCLUS", "RECM", "MergedMixture")
 EXPECTED_FALSE = 0.01  # false positives at which scores are compared
@@ -107,12 +110,11 @@ def entry(cell, rows):
 
 
 def select_methods(names, methods, n_samples=None):
-    """Return the functions of selected methods, with numbers of samples."""
+    """Return the functions of the methods of a row, or of the selected ones, with numbers of samples."""
     functions = {}
-    for name in names:
-        if not methods or name in methods:
-            fit = PLAIN[name] if name in PLAIN else evidential_method(name)
-            functions[name] = n_samples or N_SAMPLES.get(name, 1000), fit
+    for name in methods or names:
+        fit = PLAIN[name] if name in PLAIN else evidential_method(name)
+        functions[name] = n_samples or N_SAMPLES.get(name, 1000), fit
     return functions
 
 
@@ -130,7 +132,7 @@ def errors(first_seed, methods=()):
     entries = []
     for kind, d, share, size in product(kinds, DIMENSIONS, SHARES, DISTANCES):
         entries += errors_in((*FAST, *PLAIN), first_seed, n_fast, methods, kind, d, share, size)
-    for kind, size in product(kinds, (10, 100, 1000)):
+    for kind, size in product(kinds, () if methods else (10, 100, 1000)):
         entries += errors_in(SLOW, first_seed, n_slow, methods, kind, 5, 0.03, size)
     return [*entries, *errors_in(FAST, first_seed, 1, methods, "spread out", 5, 0.03, 100, n=20_000)]
 
@@ -234,9 +236,7 @@ def uniform(first_seed, methods=()):
 def butterfly(first_seed, methods=()):
     """Measure the butterfly data: sure samples of the wings, and verdicts of samples 6 and 12."""
     problem, entries = generators.butterfly(), []
-    for name in ("CCM", "ECM", "EVCLUS", "RECM"):
-        if methods and name not in methods:
-            continue
+    for name in methods or ("CCM", "ECM", "EVCLUS", "RECM"):
         answer = evidential(name, problem.X, problem.n_clusters, first_seed)
         wings = problem.y >= 0
         result = {
@@ -258,18 +258,26 @@ def verdict_of(answer, sample):
 
 
 def table(first_seed, methods=()):
-    """Measure CCM on an encoded table of 20 columns with 4 classes, missing values and multiplied rows."""
-
-    def fit(X, n_clusters, seed):
-        with warnings.catch_warnings(record=True) as records:
-            warnings.simplefilter("always")
-            model = make_pipeline(TableEncoder(), CCM(n_clusters, random_state=seed)).fit(X)
-        return answer_of(model[-1].credal_partition_, records)
+    """Measure pipelines on a table of 20 columns with 4 classes, missing values and multiplied rows."""
 
     def draw(random, n):
         return generators.raw_table(random, n)
 
-    return run_repetitions(draw, {"TableEncoder, CCM": (1000, fit)}, first_seed, REPETITIONS["table"])
+    pipelines = {"TableEncoder, CCM": ccm_pipeline, "tabular_clusterer": tabular_clusterer}
+    functions = {name: (1000, partial(fit_pipeline, make)) for name, make in pipelines.items()}
+    return run_repetitions(draw, functions, first_seed, REPETITIONS["table"])
+
+
+def ccm_pipeline(n_clusters, random_state):
+    return make_pipeline(TableEncoder(), CCM(n_clusters, random_state=random_state))
+
+
+def fit_pipeline(make, X, n_clusters, seed):
+    """Return the answer of a fitted pipeline."""
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        model = make(n_clusters, random_state=seed).fit(X)
+    return answer_of(model[-1].credal_partition_, records)
 
 
 def embeddings(first_seed, methods=(), n=N_EMBEDDINGS, n_new=N_NEW):
@@ -350,7 +358,21 @@ def main():
     if not options.methods:
         show_targets(checks(results))
     if options.write:
-        record.write(options.write, results)
+        record.write(options.write, merge(options.write, results))
+
+
+def merge(name, results):
+    """Return results together with the entries of other rows and methods in a file, and their commits."""
+    if not (record.RESULTS / f"{name}.json").exists():
+        return results
+    stored = record.load(name)
+    for row in ROWS:
+        measured = {entry["method"] for entry in results.get(row, ())}
+        others = [entry for entry in stored.get(row, ()) if entry["method"] not in measured]
+        if others or row in results:
+            results[row] = others + results.get(row, [])
+    commits = {*stored.get("other_commits", ()), stored["commit"]} - {results["commit"]}
+    return results | {"other_commits": sorted(commits)}
 
 
 def show_targets(of_run):
