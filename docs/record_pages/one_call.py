@@ -1,8 +1,11 @@
 """Parts of the page on the default ensemble, and of its section in the guide."""
 
+import numpy as np
+
 from .tables import interval_text, provenance, table, verdict
 
 ENSEMBLE = "CredalEnsemble"
+SHARES = ("sure", "sure_wrong", "recall", "precision")
 
 
 def parts(read_results):
@@ -18,6 +21,8 @@ def parts(read_results):
         "aurc": scores(comparisons, "aurc"),
         "intervals": intervals(comparisons),
         "verdicts": verdicts(comparisons, results["lists"]),
+        "customers": customers(read_results("unclean_customers")),
+        "costs": costs(read_results("scale_one_call")),
     }
 
 
@@ -94,3 +99,45 @@ def verdicts(comparisons, lists):
         "ECM falsely sure",
     ]
     return table(header, rows)
+
+
+def customers(results):
+    """Return the scores on raw tables of customers: means over tables, and those of k-means."""
+    fits = [entry for entry in results["entries"] if "way" in entry]
+    peers = [entry for entry in results["entries"] if "way" not in entry]
+    groups = {}
+    for entry in fits:
+        groups.setdefault((entry["n_clusters"], entry["way"], entry["table"]), []).append(entry)
+    rows = [
+        [
+            "estimated" if n_clusters == "auto" else n_clusters,
+            way,
+            name,
+            ", ".join(f"{entry['ari']:.2f}" for entry in group),
+            *(f"{100 * np.mean([entry[key] for entry in group]):.0f} %" for key in SHARES),
+        ]
+        for (n_clusters, way, name), group in groups.items()
+    ]
+    aris = {
+        key: ", ".join(f"{entry[key]:.2f}" for entry in peers) for key in peers[0] if key.startswith("k-means")
+    }
+    header = ["clusters", "with", "table", "ARI", "sure", "sure wrong", "recall", "precision"]
+    peer_texts = "; ".join(f"{name}: {text}" for name, text in aris.items())
+    return table(header, rows) + f"The ARI for the same tables with 5 clusters, {peer_texts}.\n\n"
+
+
+def costs(results):
+    """Return CPU times and memory by number of rows."""
+    rows = [
+        [
+            f"{entry['rows']:,}",
+            entry["features"],
+            "estimated" if entry["n_clusters"] == "auto" else "known",
+            entry["source"],
+            f"{entry['cpu_seconds']:.1f} s",
+            f"{entry['peak_megabytes'] / 1e3:.2f} GB",
+            entry["ari"],
+        ]
+        for entry in results["entries"]
+    ]
+    return table(["rows", "features", "number of clusters", "data", "CPU", "peak memory", "ARI"], rows)
