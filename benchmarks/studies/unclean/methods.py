@@ -22,7 +22,7 @@ METHODS = {
     "BootClus": lambda c, seed: BootClus(c, random_state=seed),
     "CredalEnsemble": lambda c, seed: CredalEnsemble(n_clusters=c, random_state=seed),
 }
-FAST = ("CCM", "ECM", "EVCLUS")
+FAST = ("CCM", "ECM", "EVCLUS", "CredalEnsemble")
 SLOW = tuple(name for name in METHODS if name not in FAST)
 
 

@@ -54,7 +54,7 @@ SEEDS = {"design": 0, "validation": 1000}  # the first seed of each kind
 SHARES, DISTANCES, DIMENSIONS = (0.01, 0.03, 0.05), (10, 30, 100, 1000), (2, 5, 20)
 N_SAMPLES = {"RECM": 500, "MergedMixture": 500, "BootClus": 300}  # others 1,000
 OUTLIER_DIMENSIONS = (2, 5, 20, 60)
-DETECTING = ("CCM", "ECM", "EVCLUS", "RECM", "MergedMixture")
+DETECTING = ("CCM", "ECM", "EVCLUS", "RECM", "MergedMixture", "CredalEnsemble")
 EXPECTED_FALSE = 0.01  # false positives at which scores are compared
 SIMILAR_DIMENSIONS = (2, 2, 3, 4, 5, 6, 8, 10, 15, 20)
 N_EMBEDDINGS, N_NEW, UNSEEN, EMBEDDING_FALSE = 300_000, 20_000, 0.05, 0.02
@@ -190,7 +190,7 @@ def clean(first_seed, methods=()):
 
 def sizes(first_seed, methods=()):
     """Measure clusters of 242, 48 and 10 samples in the plane, and similar ones in 2 to 20 dimensions."""
-    answers = select_methods(("CCM", "ECM", "EVCLUS", "RECM", "k-means"), methods)
+    answers = select_methods(("CCM", "ECM", "EVCLUS", "RECM", "CredalEnsemble", "k-means"), methods)
     entries = []
     for index, d in enumerate((2, *SIMILAR_DIMENSIONS)):
 
@@ -212,7 +212,7 @@ def typo(first_seed, methods=()):
         def draw(random, n, has_typo=has_typo):
             return generators.iris(has_typo)
 
-        answers = select_methods(("CCM", "ECM", "EVCLUS", "RECM", "MergedMixture"), methods)
+        answers = select_methods(DETECTING, methods)
         for result in run_repetitions(draw, answers, first_seed, 1, data="typo" if has_typo else "clean"):
             result["torn_samples"] = round(result["torn"] * 150)
             entries.append(result)
@@ -225,7 +225,7 @@ def uniform(first_seed, methods=()):
     def draw(random, n):
         return generators.uniform_outliers(random, n)
 
-    small = select_methods(("CCM", "ECM", "EVCLUS", "MergedMixture", "k-means", "trimmed k-means"), methods, 1000)
+    small = select_methods(("CCM", "ECM", "EVCLUS", "MergedMixture", "CredalEnsemble", *PLAIN), methods, 1000)
     large = select_methods(("EVCLUS", "k-means"), methods, 10_000)
     return [
         *run_repetitions(draw, small, first_seed, REPETITIONS["uniform"], n=1000),
@@ -236,7 +236,7 @@ def uniform(first_seed, methods=()):
 def butterfly(first_seed, methods=()):
     """Measure the butterfly data: sure samples of the wings, and verdicts of samples 6 and 12."""
     problem, entries = generators.butterfly(), []
-    for name in methods or ("CCM", "ECM", "EVCLUS", "RECM"):
+    for name in methods or ("CCM", "ECM", "EVCLUS", "RECM", "CredalEnsemble"):
         answer = evidential(name, problem.X, problem.n_clusters, first_seed)
         wings = problem.y >= 0
         result = {
