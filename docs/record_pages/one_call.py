@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from evlearn.utils.formatting import format_count
+
 from .tables import interval_text, provenance, table, verdict
 
 ENSEMBLE = "CredalEnsemble"
@@ -38,7 +40,7 @@ def in_short(comparisons):
         f"{ari_of[best['ari']]:.3f} (difference {interval_text(ari, '+.3f')}).",
         f"**Doubt**: the mean AURC is {aurc_of[ENSEMBLE]:.3f}, and {aurc_of[best['aurc']]:.3f} with the best "
         f"single method, {best['aurc']} (improvement {interval_text(aurc, '+.3f')}).",
-        f"**Falsely sure** on {n_sure} data sets, and ECM on {n_sure_peer}. On "
+        f"**Falsely sure** on {format_count(n_sure, 'data set')}, and ECM on {n_sure_peer}. On "
         f"{100 * pooled['separated']['share']:.0f} % of the data sets, torn samples are wrong at least 2.5 times "
         "as often as sure ones.",
     )

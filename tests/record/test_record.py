@@ -27,6 +27,7 @@ def test_a_result_contains_its_origin(name):
         "classifiers",
         "coverage",
         "n_clusters",
+        "one_call",
         "peers",
         "reproduction",
         "robustness",
