@@ -261,7 +261,7 @@ Sentences: TypeAlias = Annotated[tuple[str, ...], sentences]
 # Stored classes
 
 #: Parameters that describe the training samples only.
-_TRAINING_SAMPLE_PARAMETERS = frozenset({"connectivity"})
+_TRAINING_SAMPLE_PARAMETERS = frozenset({"connectivity", "clusterer"})
 #: Types that JSON represents directly.
 _PLAIN = (bool, int, float, str, NoneType)
 
@@ -377,6 +377,12 @@ class EstimatorSchema(Schema):
     get_state: Callable[[Any], dict[str, Any]] | None = None
     set_state: Callable[[Any, dict[str, Any]], Any] | None = None
     validate: Callable[[Any], None] | None = None
+
+    def create(self, parameters: dict[str, Any]) -> Any:
+        """Return an estimator with these parameters; those that files do not contain are None or have a default."""
+        defaults = inspect.signature(self.kind).parameters
+        required = [name for name in self.omitted & defaults.keys() if defaults[name].default is inspect._empty]
+        return (self.construct or self.kind)(**dict.fromkeys(required), **parameters)
 
     def state_of(self, estimator: Any) -> dict[str, Any]:
         """Return the attributes of a fitted estimator that a file contains."""
