@@ -37,8 +37,6 @@ _RESEMBLANCE, _CONSTANT = 0.5, 0.1
 _EQUAL_SHARE = 1e-3
 #: Difference by which the label of the clusterer is more probable than other clusters.
 _LEAD = 1e-3
-#: Range of the exponent of the tail of distances to neighbors, which is heavier than for distances to a prototype.
-_EXPONENTS = (-1.0, 2.0)
 #: Ratio of distances by which a reach exceeds the largest distance, if there are no outliers.
 _MARGIN = 1 + 1e-6
 _TOLERANCE, _MAX_ITER, _BLOCK_ROWS = 1e-12, 10_000, 4096
@@ -117,7 +115,7 @@ class SupportModel:
         n_neighbors : int
             Number of neighbors.
         outlier_rate : float
-            Expected share of clustered samples that are outliers.
+            Expected share of ordinary samples that are outliers.
         focal_sets : FocalSets
             The empty set, single clusters, and the set of all clusters.
         n_jobs : int or None
@@ -156,9 +154,7 @@ class SupportModel:
                 break
         model = replace(model, supports=supports)
         distances = model._distances(model._beliefs(data, neighbors), squares)
-        import os
-        weights = clustered.astype(np.float64) if os.environ.get("OWN") else np.ones(len(data))
-        rule = OutlierRule.learn(distances, weights, outlier_rate, Segments.empty(), _EXPONENTS)
+        rule = OutlierRule.learn(distances, np.ones(len(data)), outlier_rate, Segments.empty())
         return replace(model, outliers=rule)
 
     def with_share(self, rows: FloatArray, share: float, n_jobs: int | None) -> Self:
