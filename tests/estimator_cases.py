@@ -29,7 +29,20 @@ from evlearn.classify import (
     EvidentialRBFClassifier,
     FusionClassifier,
 )
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, CredalClusterer, ECMdd, EKNNClus, MergedMixture
+from evlearn.cluster import (
+    BPEC,
+    CCM,
+    CECM,
+    ECM,
+    EVCLUS,
+    RECM,
+    SECM,
+    BootClus,
+    CredalClusterer,
+    ECMdd,
+    EKNNClus,
+    MergedMixture,
+)
 from evlearn.conformal import ConformalClusterer, UnseenClassDetector
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble

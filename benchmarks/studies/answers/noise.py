@@ -239,7 +239,7 @@ def with_known(name, method):
         for kind in ("data", "odd", "half way")
     }
     auroc = float(roc_auc_score((kinds == "odd")[others], partition.masses[others, 0]))
-    return {"data": name, "method": method, "auroc of outlier score": auroc, **counts}
+    return {"table": name, "method": method, "auroc of outlier score": auroc, **counts}
 
 
 def main():

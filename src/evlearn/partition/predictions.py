@@ -134,7 +134,8 @@ def predict_frame(
     >>> from evlearn.datasets import load_butterfly
     >>> X = load_butterfly().data
     >>> model = ECM(2, random_state=0).fit(X)
-    >>> evlearn.predict_frame(model, X[[0, 6, 11]])[["second_cluster", "verdict"]]
+    >>> evlearn.predict_frame(model, X[[0, 5, 11]])["verdict"].tolist()
+    ['sure', 'torn', 'outlier']
     """
     return verdict_frame(predict_mass(estimator, X), X, library, level)
 

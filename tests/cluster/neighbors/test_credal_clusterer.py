@@ -50,7 +50,9 @@ def test_noise_is_sure_torn_or_an_outlier(two, fitted):
 def test_noise_with_only_noise_as_neighbors_has_all_its_mass_on_the_frame(two):
     labels = np.where(two[:, 0] < -1, 0, np.where(two[:, 0] > 1, 1, -1))
     distant = np.random.default_rng(1).normal([0, 9], 0.3, size=(30, 2))
-    model = CredalClusterer(np.concatenate([labels, np.full(30, -1)]), n_neighbors=5).fit(np.vstack([two, distant]))
+    model = CredalClusterer(np.concatenate([labels, np.full(30, -1)]), n_neighbors=5).fit(
+        np.vstack([two, distant])
+    )
     nonempty = model.masses_[-30:, 1:] / model.masses_[-30:, 1:].sum(axis=1, keepdims=True)
     assert (nonempty[:, -1] > 0.98).all()
 
@@ -157,7 +159,9 @@ def test_probabilities_of_a_mixture_and_its_matrix_give_the_same_masses(iris):
 
 def test_rows_of_probabilities_without_any_are_noise(two, fitted):
     matrix = np.eye(2)[fitted.labels_] * (fitted.labels_ >= 0)[:, None]
-    np.testing.assert_array_equal(CredalClusterer(matrix).fit(two).masses_, CredalClusterer(fitted).fit(two).masses_)
+    np.testing.assert_array_equal(
+        CredalClusterer(matrix).fit(two).masses_, CredalClusterer(fitted).fit(two).masses_
+    )
 
 
 def test_a_single_cluster_has_members_and_outliers(two):
