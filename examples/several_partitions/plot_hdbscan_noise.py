@@ -1,6 +1,6 @@
 """
-What the noise of HDBSCAN is
-============================
+Kinds of noise of HDBSCAN
+=========================
 
 HDBSCAN finds clusters of 1797 handwritten digits, and labels about a third of them as noise. This example shows which
 of these belong to a cluster, and which are torn between clusters.

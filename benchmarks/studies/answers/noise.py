@@ -35,10 +35,10 @@ NAME = "answers_noise"
 SAMPLES_PER_ADDED = 20  # number of samples per added sample
 METHODS = ("eom", "leaf")
 MAX_ROWS, N_NEIGHBORS, TINY = 2_500, 10, 1e-12
-OURS = "CredalClusterer"
+WRAPPER = "CredalClusterer"
 ALTERNATIVES = ("soft membership", "cosine similarity", "10 nearest")
 SCORES = ("right", "auroc", "right of the surest fifth")
-JUDGED = (
+JUDGED_TABLES = (
     *("penbased", "letter", "vowel", "movement_libras", "vehicle", "wine", "wisconsin", "ionosphere"),
     *("phoneme", "magic"),
 )
@@ -79,7 +79,7 @@ DESIGN = {
     **{name: (lambda name=name: keel(name)) for name in ("satimage", "texture", "segment")},
 }
 DATA = {"digits": digits, "satimage": satimage}
-TABLES = {"design": list(DESIGN), "judged": list(JUDGED)}
+TABLES = {"design": list(DESIGN), "judged": list(JUDGED_TABLES)}
 
 
 # Noise assigned to clusters
@@ -120,7 +120,7 @@ def scores_of(model, X, y):
     counts = {"clusters": int(model.labels_.max() + 1), "samples": len(X), "noise": int(noise.sum())}
     classes = classes_of_clusters(y[~noise], model.labels_[~noise])
     partition = CredalClusterer(model).fit(X).credal_partition_
-    assigned = {OURS: (partition.to_hard(), partition.doubt())} | alternatives(model, X)
+    assigned = {WRAPPER: (partition.to_hard(), partition.doubt())} | alternatives(model, X)
     return counts | {
         method: scores(classes[labels[noise]] == y[noise], doubt[noise])
         for method, (labels, doubt) in assigned.items()
@@ -158,7 +158,7 @@ def scores(right, doubt):
 
 def summary(tables):
     """Return mean scores, and the differences to the best alternative, with 95 % intervals over tables."""
-    methods = (OURS, *ALTERNATIVES)
+    methods = (WRAPPER, *ALTERNATIVES)
     of_tables = {
         score: {
             method: np.array([np.mean([of[kind][method][score] for kind in METHODS]) for of in tables.values()])
@@ -169,7 +169,7 @@ def summary(tables):
     means = {score: {m: float(values.mean()) for m, values in of.items()} for score, of in of_tables.items()}
     best = {score: max(ALTERNATIVES, key=lambda method: of[method]) for score, of in means.items()}
     gains = {
-        score: {"over": best[score]} | interval(of_tables[score][OURS] - of_tables[score][best[score]])
+        score: {"over": best[score]} | interval(of_tables[score][WRAPPER] - of_tables[score][best[score]])
         for score in SCORES
     }
     return {"means": means, "gain over the best alternative": gains}
@@ -247,7 +247,7 @@ def main():
     processes.with_one_thread()
     parts = {
         "design": lambda: run_list(DESIGN),
-        "judged": lambda: run_list(JUDGED),
+        "judged": lambda: run_list(JUDGED_TABLES),
         "kinds": lambda: [kinds_of_noise(name, method) for name in DATA for method in METHODS],
         "known": lambda: [with_known(name, method) for name in DATA for method in METHODS],
     }

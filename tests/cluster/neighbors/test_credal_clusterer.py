@@ -99,9 +99,9 @@ def test_training_samples_are_predicted_as_fitted(two, fitted):
 def test_predictions_with_few_landmarks_are_close_to_those_with_all(iris):
     labels = KMeans(3, n_init=3, random_state=0).fit_predict(iris)
     all_samples = CredalClusterer(labels).fit(iris)
-    few = CredalClusterer(labels, n_landmarks=100, random_state=0).fit(iris)
-    assert len(few._model.labels) == 100
-    assert (few.predict(iris) == all_samples.labels_).mean() > 0.95
+    subset = CredalClusterer(labels, n_landmarks=100, random_state=0).fit(iris)
+    assert len(subset._model.labels) == 100
+    assert (subset.predict(iris) == all_samples.labels_).mean() > 0.95
 
 
 @pytest.mark.parametrize("make", [make_moons, make_circles])

@@ -30,14 +30,14 @@ class CredalClusterer(RowwiseClusterer):
     """Doubt for any clusterer: which of its labels are sure, and what its noise is.
 
     A sample is sure if the clusterer has put its nearest neighbors in one cluster, and if it resembles the mean of
-    this cluster. It is torn if its neighbors are in several clusters, or if it resembles none; and it is an outlier
-    if it is far from all clusters. Noise of HDBSCAN or DBSCAN is a member of a cluster, torn or an outlier, too.
+    this cluster. It is torn if its neighbors are in several clusters, or if it resembles none; and it is an
+    outlier if it is far from its neighbors. Noise of HDBSCAN or DBSCAN is a member of a cluster, torn or an outlier, too.
     Clustered samples keep their labels.
 
     Predictions do not need the clusterer, which may be unable to predict, and is not part of a model file.
 
-    Missing values (NaN) are accepted: the clusterer is fitted to completed samples, and samples with missing values
-    have additional mass on the set of all clusters.
+    Missing values (NaN) are accepted: the clusterer is fitted to completed samples, and samples with missing
+    values have additional mass on the set of all clusters.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ class CredalClusterer(RowwiseClusterer):
         labels of shape (n_samples,), in which negative numbers are noise, such as the topics of BERTopic; or
         probabilities of shape (n_samples, n_clusters), in which the sum of a row may be less than 1.
     outlier_share : float or None, default=None
-        Share of the training samples, from 0 to 0.5, that are labeled -1 because they are farthest from the
-        clusters; new samples at least as far are labeled -1, too. None: outliers are farther from their neighbors
-        than nearly all clustered samples, and are labeled by their most plausible cluster.
+        Share of the training samples, from 0 to 0.5, that are labeled -1 because they are farthest from their
+        neighbors; new samples at least as far are labeled -1, too. None: outliers are farther from their neighbors
+        than nearly all samples, and are labeled by their most plausible cluster.
     n_neighbors : int, default=10
         Number of neighbors.
     n_landmarks : int, default=5000

@@ -183,7 +183,7 @@ class SupportModel:
         return out
 
     def _masses(self, rows: FloatArray, n_jobs: int | None) -> FloatArray:
-        neighbors, squares, own = self._search(rows, n_jobs)
+        neighbors, squares, equals = self._search(rows, n_jobs)
         beliefs = self._beliefs(rows, neighbors)
         masses = np.zeros((len(rows), len(self.focal_sets)))
         masses[:, 1 : beliefs.shape[1] + 1] = beliefs
@@ -191,7 +191,7 @@ class SupportModel:
         if self.outliers is not None:
             distances = self._distances(beliefs, squares)
             masses = self.outliers.apply(masses, distances**2, Segments.empty())
-        return with_labels(masses, np.where(own >= 0, self.labels[own], -1))
+        return with_labels(masses, np.where(equals >= 0, self.labels[equals], -1))
 
     def _search(self, rows: FloatArray, n_jobs: int | None) -> tuple[IntArray, FloatArray, IntArray]:
         """Return neighbors, squared distances, and the number of a landmark that is equal, or -1.
@@ -201,11 +201,11 @@ class SupportModel:
         width = min(self.n_neighbors + 1, len(self.labels))
         numbers, squares = self.tree.nearest_of(rows, width, n_jobs=n_jobs)
         numbers = numbers.astype(np.intp)
-        own = np.where(squares[:, 0] == 0, numbers[:, 0], -1)
+        equals = np.where(squares[:, 0] == 0, numbers[:, 0], -1)
         if width == 1:
-            return numbers, squares, own
-        shifted = np.arange(width - 1) + (own >= 0)[:, None]
-        return np.take_along_axis(numbers, shifted, 1), np.take_along_axis(squares, shifted, 1), own
+            return numbers, squares, equals
+        shifted = np.arange(width - 1) + (equals >= 0)[:, None]
+        return np.take_along_axis(numbers, shifted, 1), np.take_along_axis(squares, shifted, 1), equals
 
     def _neighbors(self, rows: FloatArray, n_jobs: int | None) -> tuple[IntArray, FloatArray]:
         return self._search(rows, n_jobs)[:2]
@@ -245,13 +245,15 @@ def with_labels(masses: FloatArray, labels: IntArray) -> FloatArray:
     numbers = np.arange(len(rows))
     others = beliefs.copy()
     others[numbers, labels[rows]] = 0
-    inside = masses[rows, 1:].sum(axis=1)
+    supports = masses[rows, 1:].sum(axis=1)
     # By this difference, the lead is exact after the division, so that a second call changes nothing.
-    missing = others.max(axis=1) - beliefs[numbers, labels[rows]] + _LEAD * inside
+    missing = others.max(axis=1) - beliefs[numbers, labels[rows]] + _LEAD * supports
     missing = np.where(missing > _TOLERANCE, missing / (1 - _LEAD), 0)
     result = masses.copy()
     result[rows, 1 + labels[rows]] += missing
-    result[rows, 1:] *= np.where(inside > 0, inside / np.where(inside > 0, inside + missing, 1), 1)[:, None]
+    result[rows, 1:] *= np.where(supports > 0, supports / np.where(supports > 0, supports + missing, 1), 1)[
+        :, None
+    ]
     return result
 
 
