@@ -130,7 +130,7 @@ def with_names_of(X: Any, partition: CredalPartition) -> CredalPartition:
 
 
 def verdict_frame(partition: CredalPartition, X: Any, library: str | None, level: float) -> Any:
-    """Return clusters, second clusters, verdicts, doubt and outlier scores as a frame, by default of the kind of X."""
+    """Return clusters, second clusters, verdicts, doubt and outlier scores as a frame, like X by default."""
     if library is None:
         library = "polars" if type(X).__module__.partition(".")[0] == "polars" else "pandas"
     clusters, plausibilities = partition.to_hard(), partition.to_possibilistic()

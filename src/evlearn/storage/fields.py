@@ -379,9 +379,11 @@ class EstimatorSchema(Schema):
     validate: Callable[[Any], None] | None = None
 
     def create(self, parameters: dict[str, Any]) -> Any:
-        """Return an estimator with these parameters; those that files do not contain are None or have a default."""
+        """Return an estimator with these parameters; others have their default, or are None."""
         defaults = inspect.signature(self.kind).parameters
-        required = [name for name in self.omitted & defaults.keys() if defaults[name].default is inspect._empty]
+        required = [
+            name for name in self.omitted & defaults.keys() if defaults[name].default is inspect.Parameter.empty
+        ]
         return (self.construct or self.kind)(**dict.fromkeys(required), **parameters)
 
     def state_of(self, estimator: Any) -> dict[str, Any]:

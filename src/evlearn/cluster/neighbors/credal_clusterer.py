@@ -31,8 +31,8 @@ class CredalClusterer(RowwiseClusterer):
 
     A sample is sure if the clusterer has put its nearest neighbors in one cluster, and if it resembles the mean of
     this cluster. It is torn if its neighbors are in several clusters, or if it resembles none; and it is an
-    outlier if it is far from its neighbors. Noise of HDBSCAN or DBSCAN is a member of a cluster, torn or an outlier, too.
-    Clustered samples keep their labels.
+    outlier if it is far from its neighbors. Noise of HDBSCAN or DBSCAN is a member of a cluster, torn or an
+    outlier, too. Clustered samples keep their labels.
 
     Predictions do not need the clusterer, which may be unable to predict, and is not part of a model file.
 

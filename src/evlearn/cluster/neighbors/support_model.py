@@ -251,9 +251,8 @@ def with_labels(masses: FloatArray, labels: IntArray) -> FloatArray:
     missing = np.where(missing > _TOLERANCE, missing / (1 - _LEAD), 0)
     result = masses.copy()
     result[rows, 1 + labels[rows]] += missing
-    result[rows, 1:] *= np.where(supports > 0, supports / np.where(supports > 0, supports + missing, 1), 1)[
-        :, None
-    ]
+    factors = np.divide(supports, supports + missing, out=np.ones_like(supports), where=supports > 0)
+    result[rows, 1:] *= factors[:, None]
     return result
 
 
