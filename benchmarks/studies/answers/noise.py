@@ -119,7 +119,7 @@ def scores_of(model, X, y):
     noise = model.labels_ < 0
     counts = {"clusters": int(model.labels_.max() + 1), "samples": len(X), "noise": int(noise.sum())}
     classes = classes_of_clusters(y[~noise], model.labels_[~noise])
-    partition = CredalClusterer(model).fit(X).credal_partition_
+    partition = CredalClusterer(model, random_state=0).fit(X).credal_partition_
     assigned = {WRAPPER: (partition.to_hard(), partition.doubt())} | alternatives(model, X)
     return counts | {
         method: scores(classes[labels[noise]] == y[noise], doubt[noise])
@@ -200,7 +200,7 @@ def kinds_of_noise(name, method):
     X, y = DATA[name]()
     y = np.unique(y, return_inverse=True)[1]
     model = fit_hdbscan(X, method)
-    partition, noise = CredalClusterer(model).fit(X).credal_partition_, model.labels_ < 0
+    partition, noise = CredalClusterer(model, random_state=0).fit(X).credal_partition_, model.labels_ < 0
     classes = classes_of_clusters(y[~noise], model.labels_[~noise])
     correct = classes[partition.to_hard()] == y
     row = {"data": name, "method": method, "clusters": len(classes), "samples": len(X)}
@@ -225,7 +225,7 @@ def with_known(name, method):
     kinds = np.repeat(["data", "odd", "half way"], [len(X), len(outliers), len(halfway)])
     samples = np.vstack([X, outliers, halfway])
     model = fit_hdbscan(samples, method)
-    partition, noise = CredalClusterer(model).fit(samples).credal_partition_, model.labels_ < 0
+    partition, noise = CredalClusterer(model, random_state=0).fit(samples).credal_partition_, model.labels_ < 0
     verdict, others = partition.verdict(), noise & (kinds != "half way")
     counts = {
         kind: {

@@ -380,10 +380,9 @@ class EstimatorSchema(Schema):
 
     def create(self, parameters: dict[str, Any]) -> Any:
         """Return an estimator with these parameters; others have their default, or are None."""
-        defaults = inspect.signature(self.kind).parameters
-        required = [
-            name for name in self.omitted & defaults.keys() if defaults[name].default is inspect.Parameter.empty
-        ]
+        signature = inspect.signature(self.kind).parameters
+        without_default = {name for name, item in signature.items() if item.default is inspect.Parameter.empty}
+        required = sorted(self.omitted & without_default)
         return (self.construct or self.kind)(**dict.fromkeys(required), **parameters)
 
     def state_of(self, estimator: Any) -> dict[str, Any]:
