@@ -148,7 +148,8 @@ class CredalClusterer(RowwiseClusterer):
             )
         random = check_random_state(self.random_state)
         with one_blas_thread(), self._open_rows(X, reset=True) as rows:
-            data = np.asarray(self._without_gaps(rows, 1).read_rows(0, len(rows)), dtype=np.float64)
+            complete: Any = self._without_gaps(rows, 1)
+            data = np.asarray(complete.read_rows(0, len(rows)), dtype=np.float64)
             partition = self._cluster(data, random)
             supports = partition.to_fuzzy("pignistic") * (1 - partition.masses[:, :1])
             labels = labels_of(supports)
@@ -180,7 +181,7 @@ class CredalClusterer(RowwiseClusterer):
         return self.credal_partition_.to_fuzzy()
 
     @property
-    def _outlier_label(self) -> int | None:
+    def _outlier_label(self) -> int | None:  # type: ignore[override]
         return None if self.outlier_share is None else -1
 
     def _check_parameters(self) -> None:
@@ -214,7 +215,8 @@ class CredalClusterer(RowwiseClusterer):
                 f"clusterer has a result for {len(result)} samples, but X has {len(data)}; pass these samples, or "
                 "an unfitted clusterer."
             )
-        return result
+        partition: CredalPartition = result
+        return partition
 
 
 def _is_fitted(clusterer: Any) -> bool:

@@ -185,7 +185,7 @@ class SupportModel:
     def _masses(self, rows: FloatArray, n_jobs: int | None) -> FloatArray:
         neighbors, squares, equals = self._search(rows, n_jobs)
         beliefs = self._beliefs(rows, neighbors)
-        masses = np.zeros((len(rows), len(self.focal_sets)))
+        masses: FloatArray = np.zeros((len(rows), len(self.focal_sets)))
         masses[:, 1 : beliefs.shape[1] + 1] = beliefs
         masses[:, -1] += np.maximum(1 - beliefs.sum(axis=1), 0)
         if self.outliers is not None:
@@ -199,8 +199,8 @@ class SupportModel:
         A row that is equal to a landmark is treated as that landmark, which is not its own neighbor.
         """
         width = min(self.n_neighbors + 1, len(self.labels))
-        numbers, squares = self.tree.nearest_of(rows, width, n_jobs=n_jobs)
-        numbers = numbers.astype(np.intp)
+        nearest, squares = self.tree.nearest_of(rows, width, n_jobs=n_jobs)
+        numbers: IntArray = nearest.astype(np.intp)
         equals = np.where(squares[:, 0] == 0, numbers[:, 0], -1)
         if width == 1:
             return numbers, squares, equals
