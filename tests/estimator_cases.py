@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
-from sklearn.cluster import KMeans
+from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import kneighbors_graph
@@ -29,7 +29,20 @@ from evlearn.classify import (
     EvidentialRBFClassifier,
     FusionClassifier,
 )
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
+from evlearn.cluster import (
+    BPEC,
+    CCM,
+    CECM,
+    ECM,
+    EVCLUS,
+    RECM,
+    SECM,
+    BootClus,
+    CredalClusterer,
+    ECMdd,
+    EKNNClus,
+    MergedMixture,
+)
 from evlearn.conformal import ConformalClusterer, UnseenClassDetector
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
@@ -320,6 +333,9 @@ CASES: dict[str, Case] = {
         exempt={"scaling": "the rule of the authors for medoids of sets adds a variance to a mean"},
     ),
     "EKNNClus": Case(EKNNClus(n_neighbors=15, random_state=0)),
+    "CredalClusterer": Case(CredalClusterer(KMeans(3, n_init=3), random_state=0)),
+    "CredalClusterer, noise": Case(CredalClusterer(HDBSCAN(min_cluster_size=7, copy=True), outlier_share=0.1)),
+    "CredalClusterer, probabilities": Case(CredalClusterer(GaussianMixture(3, n_init=5), random_state=0)),
     "BootClus": Case(
         BootClus(3, covariance_models="VVV", n_bootstrap=10, random_state=0),
         exempt={"row order": _DRAWS_ROWS},

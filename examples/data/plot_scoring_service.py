@@ -36,8 +36,8 @@ evlearn.save_model(fitted, file)
 
 
 # %%
-# The service loads the model once. A response contains the class, the verdict, and the masses as text. Invalid
-# input results in a response with status 400 and an error message with a remedy.
+# The service loads the model once. A response contains the columns of `evlearn.predict_frame`, the same for any
+# model, and the masses. Invalid input results in a response with status 400 and an error message with a remedy.
 model = evlearn.load_model(file)
 names = list(model.feature_names_in_)
 
@@ -47,25 +47,11 @@ def score(request):
     row = json.loads(request)
     if not isinstance(row, dict) or set(row) != set(names):
         raise ValueError(f"give a JSON object with the keys {', '.join(names)}.")
-    partition = evlearn.predict_mass(model, pd.DataFrame([row], columns=names))
-    verdict, classes = partition.verdict(), list(partition.focal_sets.frame)
-    masses = {}
-    for is_member, mass in zip(
-        partition.focal_sets.membership, partition.masses[0], strict=True
-    ):
-        if mass >= 0.0001:
-            members = [
-                name for name, is_in in zip(classes, is_member, strict=True) if is_in
-            ]
-            words = (
-                "any of them" if len(members) == len(classes) else " or ".join(members)
-            )
-            masses[words or "none of them"] = round(float(mass), 4)
-    kinds = {"sure": verdict.sure[0], "torn": verdict.torn[0]}
+    row = pd.DataFrame([row], columns=names)
+    masses = evlearn.predict_mass(model, row).to_frame().filter(regex="Ω|{|∅")
     return {
-        "class": classes[partition.to_hard()[0]],
-        "verdict": next((kind for kind, is_so in kinds.items() if is_so), "outlier"),
-        "masses": masses,
+        **evlearn.predict_frame(model, row).round(4).to_dict("records")[0],
+        "masses": masses.iloc[0].round(4).to_dict(),
     }
 
 

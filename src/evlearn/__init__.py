@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from evlearn.export.onnx import to_onnx as to_onnx
     from evlearn.export.sql import to_sql as to_sql
     from evlearn.partition.predictions import decide as decide
+    from evlearn.partition.predictions import predict_frame as predict_frame
     from evlearn.partition.predictions import predict_mass as predict_mass
     from evlearn.partition.predictions import predict_set as predict_set
     from evlearn.reporting.report import report as report
@@ -68,6 +69,7 @@ _MODULES = {
     "decide": "partition.predictions",
     "load_model": "export.models",
     "open_dataset": "blocks",
+    "predict_frame": "partition.predictions",
     "predict_mass": "partition.predictions",
     "predict_set": "partition.predictions",
     "report": "reporting",

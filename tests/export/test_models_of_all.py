@@ -265,7 +265,7 @@ def test_all_that_a_fit_learns_is_written_or_about_the_training_set(name):
     fields = find_schema(type(model).__name__).fields
     names = {*fields, *TRAINING_SAMPLE_ATTRIBUTES, *model.get_params()}
     # Recomputed, or about the training set.
-    of_members = {"clusterers_", "partitions_", "estimator_", "network_", "outlier_model_"}
+    of_members = {"clusterers_", "partitions_", "estimator_", "clusterer_", "network_", "outlier_model_"}
     of_samples = {"p_values_", "outlier_p_values_", "doubt_"}
     assert vars(model).keys() <= names | of_members | of_samples
 

@@ -1,4 +1,4 @@
-"""Tests of the study of noise: repeated measurements on digits, and recorded verdicts about known noise."""
+"""Tests of the study of noise: repeated measurements on digits, comparisons, and verdicts about known noise."""
 
 import pytest
 
@@ -8,31 +8,57 @@ from benchmarks.studies.answers import noise
 
 @pytest.fixture(scope="module")
 def committed():
-    return record.load("answers_noise")
+    return record.load(noise.NAME)
+
+
+def test_ten_tables_were_judged_that_were_not_used_for_choices(committed):
+    assert tuple(committed["judged"]["tables"]) == noise.JUDGED_TABLES
+    assert len(noise.JUDGED_TABLES) == 10
+    assert not set(noise.JUDGED_TABLES) & set(noise.DESIGN)
+    for of_methods in committed["judged"]["tables"].values():
+        for entry in of_methods.values():
+            assert entry["clusters"] >= 2
+            assert entry["noise"] >= 20
+
+
+def test_noise_is_assigned_at_least_as_well_as_by_the_best_alternative(committed):
+    gain = committed["judged"]["gain over the best alternative"]["right"]
+    assert gain["mean"] >= 0
+    assert gain["low"] > -0.025
+
+
+@pytest.mark.xfail(strict=True, reason="cosine similarity is better on the judged tables, by 0.036")
+def test_doubt_about_noise_ranks_errors_at_least_as_well_as_the_best_alternative(committed):
+    assert committed["judged"]["gain over the best alternative"]["auroc"]["mean"] >= 0
+
+
+def test_doubt_ranks_errors_better_than_soft_membership_and_neighbors(committed):
+    means = committed["judged"]["means"]["auroc"]
+    assert means[noise.WRAPPER] > means["soft membership"] + 0.05
+    assert means[noise.WRAPPER] > means["10 nearest"] + 0.1
 
 
 @pytest.mark.parametrize("method", noise.METHODS)
 def test_noise_of_digits_is_classified_as_recorded(committed, method):
     recorded = next(
-        entry for entry in committed["as_they_are"] if (entry["data"], entry["method"]) == ("digits", method)
+        entry for entry in committed["kinds"] if (entry["data"], entry["method"]) == ("digits", method)
     )
-    result = noise.as_they_are("digits", method)
+    result = noise.kinds_of_noise("digits", method)
     assert result["noise"] == pytest.approx(recorded["noise"], rel=0.05)
     assert result["torn"] == pytest.approx(recorded["torn"], rel=0.05)
     assert result["right_of_sure"] > result["right_of_torn"] + 0.3
 
 
-def test_constructed_outliers_are_never_sure(committed):
-    for entry in committed["with_known"]:
+def test_constructed_outliers_have_the_largest_outlier_scores(committed):
+    for entry in committed["known"]:
+        assert entry["auroc of outlier score"] > 0.99
         assert entry["odd"]["noise"] == entry["odd"]["added"]
-        assert entry["odd"]["sure"] == 0
-    # With many noisy features, half of the outliers look torn.
-    shares = {entry["data"]: entry["odd"]["outlier"] / entry["odd"]["added"] for entry in committed["with_known"]}
-    assert shares["satimage"] == 1
-    assert 0.4 < shares["digits"] < 0.9
+        assert entry["odd"]["sure"] < 0.12 * entry["odd"]["added"]
+        assert entry["odd"]["outlier"] > 0.5 * entry["odd"]["added"]
+        assert entry["data"]["outlier"] < 0.01 * entry["data"]["noise"]
 
 
-def test_digits_halfway_between_two_classes_are_torn(committed):
-    for entry in committed["with_known"]:
-        if entry["data"] == "digits":
-            assert entry["half way"]["torn"] > 0.95 * entry["half way"]["noise"]
+def test_digits_halfway_between_two_classes_are_mostly_torn(committed):
+    for entry in committed["known"]:
+        if entry["table"] == "digits":
+            assert entry["half way"]["torn"] > 0.8 * entry["half way"]["noise"]

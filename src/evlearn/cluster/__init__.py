@@ -10,6 +10,7 @@ from evlearn.cluster.focal_families import FocalFamily, neighbor_pairs
 from evlearn.cluster.model_based.bootclus import BootClus
 from evlearn.cluster.model_based.merged_mixture import MergedMixture
 from evlearn.cluster.neighbors.belief_peaks import BeliefPeaks, belief_peaks
+from evlearn.cluster.neighbors.credal_clusterer import CredalClusterer
 from evlearn.cluster.neighbors.eknnclus import EKNNClus
 from evlearn.cluster.pairwise.evclus import EVCLUS
 from evlearn.cluster.pairwise.scales import Quantile
@@ -28,6 +29,7 @@ __all__ = [
     "AdaptiveMetric",
     "BeliefPeaks",
     "BootClus",
+    "CredalClusterer",
     "ECMdd",
     "EKNNClus",
     "FocalFamily",

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from evlearn.exceptions import ScaleWarning
 from evlearn.mixture.missing_values import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.credal_partition import with_problems
-from evlearn.partition.estimators import digest_of_data, with_names_of
+from evlearn.partition.estimators import digest_of_data, verdict_frame, with_names_of
 from evlearn.storage import fields
 from evlearn.utils.convergence import CallbackSupportMixin, warn_caller
 from evlearn.utils.formatting import format_number
@@ -129,6 +129,32 @@ class EvidentialClusterer(Switchable, ClusterMixin, CallbackSupportMixin, BaseEs
             True for candidates: 1 for sure samples, several for torn ones, none for outliers.
         """
         return self.predict_mass(X).verdict(level).candidates
+
+    def predict_frame(
+        self,
+        X: ArrayLike,
+        *,
+        library: Literal["pandas", "polars"] | None = None,
+        level: float = SURE_LEVEL,
+    ) -> Any:
+        """Predict clusters with verdicts, as a data frame whose columns do not depend on the number of clusters.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples in memory, as for `predict_mass`.
+        library : {"pandas", "polars"} or None, default=None
+            Library of the frame; None means polars if X is a polars frame, and pandas otherwise.
+        level : float, default=0.6
+            Belief in one cluster from which a sample is sure, see `evlearn.CredalPartition.verdict`.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            Columns ``cluster``, ``second_cluster``, ``verdict``, ``doubt`` and ``outlier_score``, with one row per
+            sample, see `evlearn.predict_frame`, which is for pipelines.
+        """
+        return verdict_frame(self.predict_mass(X), X, library, level)
 
     @property
     def _metric(self) -> str | None:

@@ -84,6 +84,9 @@ class RowwiseClusterer(EvidentialClusterer):
     store_masses: bool | PathLike = True
     _model: Any
 
+    #: Label of outliers; None assigns them to their most plausible cluster.
+    _outlier_label: int | None = None
+
     #: Family whose number of focal sets grows only linearly with the number of clusters.
     _fewer_sets = "auto"
 
@@ -351,7 +354,7 @@ class RowwiseClusterer(EvidentialClusterer):
     def _map_view(
         self, rows: RowDataset, method: str, dtype: Any, rule: Any = "plausibility", out: PathLike | None = None
     ) -> Any:
-        view = _View(self._model_for(rows), method, rule)
+        view = _View(self._model_for(rows), method, rule, self._outlier_label)
         columns = None if method == "to_hard" else self.focal_sets_.frame
         return self._map_rows(rows, view, columns, rows.dtype if dtype is None else dtype, out)
 
@@ -394,6 +397,7 @@ class _View:
     model: RowModel
     method: str
     rule: Any
+    outlier_label: int | None = None
 
     @property
     def __name__(self) -> str:
@@ -405,7 +409,8 @@ class _View:
             shape = (0,) if self.method == "to_hard" else (0, self.model.focal_sets.frame_size)
             return np.empty(shape, dtype=masses.dtype)
         partition = CredalPartition(masses, self.model.focal_sets, validate=False)
-        values = getattr(partition, self.method)(self.rule)
+        options = {"outlier_label": self.outlier_label} if self.method == "to_hard" else {}
+        values = getattr(partition, self.method)(self.rule, **options)
         return values.candidates if isinstance(values, Verdict) else values
 
 

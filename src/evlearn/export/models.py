@@ -332,7 +332,7 @@ class _ModelDecoder(Decoder):
         schema = find_schema(kind)
         if not isinstance(schema, EstimatorSchema):
             raise ValueError(f"its class is {shortened(kind)} and not one of {_NAMES}")
-        estimator = (schema.construct or schema.kind)(**self._parameters(schema, document["parameters"]))
+        estimator = schema.create(self._parameters(schema, document["parameters"]))
         if not fitted:  # a parameter of another estimator
             return _name_of(document), estimator
         return _name_of(document), self._fitted(schema, estimator, document.get("learned"))

@@ -202,61 +202,6 @@ class CredalPartition:
         return cls._of(conversions.fuzzy_masses(memberships, cluster_names), sample_names)
 
     @classmethod
-    def from_hdbscan(cls, clusterer: Any, X: npt.ArrayLike, *, n_neighbors: int = 10) -> CredalPartition:
-        """Create a partition from labels with noise, and classify the noise.
-
-        Noise close to a single cluster belongs to it, noise between clusters is torn between them, and noise far
-        from all clusters has mass on the empty set.
-
-        Parameters
-        ----------
-        clusterer : fitted estimator or array-like of int of shape (n_samples,)
-            HDBSCAN from scikit-learn or hdbscan, or another estimator that has ``labels_`` with noise below 0; or
-            such labels, for example the topics of BERTopic.
-        X : array-like of shape (n_samples, n_features)
-            The training samples, or the embeddings of documents; compared by Euclidean distances.
-        n_neighbors : int, default=10
-            Number of samples of a cluster that each sample is compared with.
-
-        Returns
-        -------
-        CredalPartition
-            Masses on single clusters, in the order of their labels, and on the empty set.
-
-        See Also
-        --------
-        from_hard : All noise has its mass on the empty set.
-
-        Notes
-        -----
-        The mean distance from a sample to its nearest samples of a cluster is divided by the mean distance of
-        these samples to their neighbors. The logarithm of this ratio, divided by its 95 % quantile over the
-        clustered samples, is the outlier scale s of the sample for the cluster. Shares of clusters are
-        proportional to exp(-s). With the scale s of the nearest cluster, the mass of the empty set is (s - 1) / 4,
-        between 0 and 0.95. A clustered sample has the mass in ``probabilities_`` (1 without this attribute) on its
-        label, shares the rest between the clusters, and has no mass on the empty set. Samples with infinite values
-        have all mass on the empty set. For samples with missing values, all clusters are equally likely.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn.cluster import HDBSCAN
-        >>> from evlearn import CredalPartition
-        >>> left, right = np.random.default_rng(0).normal(
-        ...     [[[-2, 0]], [[2, 0]]], 0.8, size=(2, 100, 2)
-        ... )
-        >>> X = np.vstack([left, right, [[0, 0], [0, 40]]])
-        >>> clusterer = HDBSCAN(min_cluster_size=20, copy=True).fit(X)
-        >>> partition = CredalPartition.from_hdbscan(clusterer, X)
-        >>> print(*partition.verdict().labels()[-2:])
-        Ω outlier
-        """
-        from evlearn.partition.conversions import degrees_of_membership
-        from evlearn.partition.estimators import with_names_of  # loads scikit-learn
-
-        return with_names_of(X, cls.from_fuzzy(degrees_of_membership(clusterer, X, n_neighbors)))
-
-    @classmethod
     def from_possibilistic(
         cls,
         possibilities: npt.ArrayLike,
@@ -832,19 +777,7 @@ class CredalPartition:
             samples, so that ``df["cluster"] = partition.to_frame()["cluster"]`` is aligned; or else the sample
             names as its index. A polars frame has the sample names in the first column, ``sample``.
         """
-        if library not in ("pandas", "polars"):
-            raise ValueError(f"library must be 'pandas' or 'polars', got {library!r}.")
-        try:
-            frames = importlib.import_module(library)
-        except ImportError:
-            raise ImportError(
-                f"to_frame({library!r}) needs {library}; install it with `pip install {library}`."
-            ) from None
-        columns, names = self.to_columns(level), self._index
-        if library == "pandas":
-            return frames.DataFrame(columns, index=list(names) if isinstance(names, tuple) else names)
-        names = None if self.sample_names is None else list(self.sample_names)
-        return frames.DataFrame(columns if names is None else {"sample": names} | columns)
+        return frame_of(self.to_columns(level), self, library)
 
     # Size and text
 
@@ -907,6 +840,23 @@ def _choose(rule: str, options: dict[str, Callable[[], _Result]]) -> _Result:
     if rule not in options:
         raise ValueError(f"rule must be one of {list(options)}, got {rule!r}.")
     return options[rule]()
+
+
+def frame_of(columns: dict[str, Any], partition: CredalPartition, library: str) -> Any:
+    """Return columns for the samples of a partition as a data frame, with their names."""
+    if library not in ("pandas", "polars"):
+        raise ValueError(f"library must be 'pandas' or 'polars', got {library!r}.")
+    try:
+        frames = importlib.import_module(library)
+    except ImportError:
+        raise ImportError(
+            f"to_frame({library!r}) needs {library}; install it with `pip install {library}`."
+        ) from None
+    index = partition.sample_index
+    if library == "pandas":
+        return frames.DataFrame(columns, index=list(index) if isinstance(index, tuple) else index)
+    names = None if partition.sample_names is None else list(partition.sample_names)
+    return frames.DataFrame(columns if names is None else {"sample": names} | columns)
 
 
 def of_classes(partition: CredalPartition) -> CredalPartition:

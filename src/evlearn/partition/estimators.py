@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from evlearn.blocks.open import needs_blocks
-from evlearn.partition.credal_partition import CredalPartition
+from evlearn.partition.credal_partition import CredalPartition, frame_of
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray
 
@@ -127,6 +127,26 @@ def with_names_of(X: Any, partition: CredalPartition) -> CredalPartition:
     if index is None or _is_default_index(index):
         return partition
     return partition.rename(sample_names=index)
+
+
+def verdict_frame(partition: CredalPartition, X: Any, library: str | None, level: float) -> Any:
+    """Return clusters, second clusters, verdicts, doubt and outlier scores as a frame, like X by default."""
+    if library is None:
+        library = "polars" if type(X).__module__.partition(".")[0] == "polars" else "pandas"
+    clusters, plausibilities = partition.to_hard(), partition.to_possibilistic()
+    plausibilities[np.arange(len(partition)), clusters] = -1
+    verdict = partition.verdict(level)
+    names = partition.focal_sets.names
+    labels = np.arange(partition.n_clusters) if names is None else np.array(names, dtype=object)
+    is_single = partition.n_clusters == 1
+    columns = {
+        "cluster": labels[clusters],
+        "second_cluster": [None] * len(partition) if is_single else labels[plausibilities.argmax(axis=1)],
+        "verdict": np.select([verdict.sure, verdict.torn], ["sure", "torn"], "outlier").astype(object),
+        "doubt": partition.doubt(),
+        "outlier_score": partition.masses[:, 0],
+    }
+    return frame_of(columns, partition, library)
 
 
 def digest_of_data(X: Any) -> str | None:

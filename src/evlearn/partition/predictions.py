@@ -13,8 +13,10 @@ from evlearn.partition.estimators import (
     predicted_partition,
     split_pipeline,
     transform_through_pipeline,
+    verdict_frame,
     with_names_of,
 )
+from evlearn.partition.verdict import SURE_LEVEL
 from evlearn.utils.typing import BoolArray, EstimatorLike, IntArray
 
 
@@ -88,6 +90,54 @@ def predict_set(estimator: EstimatorLike, X: ArrayLike, *, level: float | None =
         candidates: BoolArray = last.predict_set(features, **options)
         return candidates
     return predicted_partition(last, features).verdict(**options).candidates
+
+
+def predict_frame(
+    estimator: EstimatorLike,
+    X: ArrayLike,
+    *,
+    library: Literal["pandas", "polars"] | None = None,
+    level: float = SURE_LEVEL,
+) -> Any:
+    """Predict clusters or classes with verdicts, as a data frame, with an estimator or a pipeline.
+
+    The columns do not depend on the number of clusters, as model servers and database tables require. For masses,
+    use ``predict_mass(estimator, X).to_frame()``.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted estimator, pipeline or search, as for `predict_mass`.
+    X : array-like
+        Samples in the form that the first step expects.
+    library : {"pandas", "polars"} or None, default=None
+        Library of the frame; None means polars if X is a polars frame, and pandas otherwise.
+    level : float, default=0.6
+        Belief in one cluster from which a sample is sure, see `evlearn.CredalPartition.verdict`.
+
+    Returns
+    -------
+    pandas.DataFrame or polars.DataFrame
+        One row per sample. ``cluster``: most plausible cluster or class; ``second_cluster``: the next one, missing
+        if there is only one cluster; ``verdict``: sure, torn or outlier; ``doubt``: from 0 to 1; and
+        ``outlier_score``: mass of the empty set, at least 0.5 for outliers. A pandas frame has the index of X; a
+        polars frame has names of samples, if any, in the column ``sample``.
+
+    See Also
+    --------
+    CredalPartition.to_frame : Frame with all masses.
+
+    Examples
+    --------
+    >>> import evlearn
+    >>> from evlearn.cluster import ECM
+    >>> from evlearn.datasets import load_butterfly
+    >>> X = load_butterfly().data
+    >>> model = ECM(2, random_state=0).fit(X)
+    >>> evlearn.predict_frame(model, X[[0, 5, 11]])["verdict"].tolist()
+    ['sure', 'torn', 'outlier']
+    """
+    return verdict_frame(predict_mass(estimator, X), X, library, level)
 
 
 def decide(

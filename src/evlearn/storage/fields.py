@@ -261,7 +261,7 @@ Sentences: TypeAlias = Annotated[tuple[str, ...], sentences]
 # Stored classes
 
 #: Parameters that describe the training samples only.
-_TRAINING_SAMPLE_PARAMETERS = frozenset({"connectivity"})
+_TRAINING_SAMPLE_PARAMETERS = frozenset({"connectivity", "clusterer"})
 #: Types that JSON represents directly.
 _PLAIN = (bool, int, float, str, NoneType)
 
@@ -377,6 +377,13 @@ class EstimatorSchema(Schema):
     get_state: Callable[[Any], dict[str, Any]] | None = None
     set_state: Callable[[Any, dict[str, Any]], Any] | None = None
     validate: Callable[[Any], None] | None = None
+
+    def create(self, parameters: dict[str, Any]) -> Any:
+        """Return an estimator with these parameters; others have their default, or are None."""
+        signature = inspect.signature(self.kind).parameters
+        without_default = {name for name, item in signature.items() if item.default is inspect.Parameter.empty}
+        required = sorted(self.omitted & without_default)
+        return (self.construct or self.kind)(**dict.fromkeys(required), **parameters)
 
     def state_of(self, estimator: Any) -> dict[str, Any]:
         """Return the attributes of a fitted estimator that a file contains."""
