@@ -19,7 +19,7 @@ from evlearn.preprocessing.reading import split_columns
 from evlearn.storage.codec import describe_errors, read_json
 from evlearn.utils.files import atomic_write, check_folder
 from evlearn.utils.typing import BoolArray, EstimatorLike, FloatArray, IntArray, TableLike
-from evlearn.utils.validation import check_integer, check_real
+from evlearn.utils.validation import read_budget
 
 _OUTLIER_CHOICE = "none of these"
 _MAX_COLUMNS = 30  # in the text of a task
@@ -63,7 +63,8 @@ def review_queue(
     """
     partition = _partition_of(result, X)
     risk = risks(partition.masses, partition.focal_sets)
-    order = np.lexsort((np.arange(len(risk)), -risk))[: _budget_size(partition, budget)]
+    n_reviewed = read_budget(budget, len(risk), int((~partition.verdict().sure).sum()))
+    order = np.lexsort((np.arange(len(risk)), -risk))[:n_reviewed]
     return ReviewQueue(
         samples=order,
         risks=risk[order],
@@ -85,16 +86,6 @@ def _partition_of(result: Any, X: Any) -> CredalPartition:
             f"{type(result).__name__}; fit it first, or pass the samples as X."
         )
     return fitted_partition(result)
-
-
-def _budget_size(partition: CredalPartition, budget: int | float | None) -> int:
-    if budget is None:
-        return int((~partition.verdict().sure).sum())
-    if isinstance(budget, (float, np.floating)):
-        check_real("budget", budget, 0, 1, open_low=True)
-        return int(np.ceil(budget * partition.n_samples))
-    check_integer("budget", budget, 1)
-    return int(min(budget, partition.n_samples))
 
 
 @dataclass(frozen=True)
