@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
+from evlearn.classify import LabelIssues
 from evlearn.constraints import PairwiseConstraints
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, n_rows_of, partition_for, split_pipeline
@@ -27,7 +28,10 @@ _REMEDY = "Export the project from Label Studio as JSON."
 
 
 def review_queue(
-    result: CredalPartition | EstimatorLike, budget: int | float | None = None, *, X: TableLike | None = None
+    result: CredalPartition | LabelIssues | EstimatorLike,
+    budget: int | float | None = None,
+    *,
+    X: TableLike | None = None,
 ) -> "ReviewQueue":
     """Return the samples that a person should check, in decreasing order of risk.
 
@@ -35,11 +39,12 @@ def review_queue(
 
     Parameters
     ----------
-    result : CredalPartition or fitted estimator
-        Partition, clusterer or classifier, or a pipeline that ends in one.
+    result : CredalPartition, LabelIssues or fitted estimator
+        Partition, clusterer or classifier, or a pipeline that ends in one; or the result of
+        `evlearn.classify.find_label_issues`, whose order and scores are used.
     budget : int, float or None, default=None
         Number of samples to check or, as a float, their share of all samples. None means all samples that are torn
-        or outliers.
+        or outliers, or all label issues.
     X : array-like or table with a row for each sample, default=None
         Samples to predict. They are required if the estimator has no `credal_partition_`, such as classifiers and
         scikit-learn's clusterers, or to review other samples than those of the fit. The index of a pandas frame
@@ -61,6 +66,8 @@ def review_queue(
     >>> print(f"{todo.expected_errors:.1f} to {todo.expected_errors_left:.1f}")
     0.8 to 0.3
     """
+    if isinstance(result, LabelIssues):
+        return _queue_of_issues(result, budget)
     partition = _partition_of(result, X)
     risk = risks(partition.masses, partition.focal_sets)
     n_reviewed = read_budget(budget, len(risk), int((~partition.verdict().sure).sum()))
@@ -71,6 +78,18 @@ def review_queue(
         partition=partition[order],
         n_samples=len(risk),
         expected_errors=float(risk.sum()),
+    )
+
+
+def _queue_of_issues(issues: LabelIssues, budget: int | float | None) -> "ReviewQueue":
+    chosen = slice(read_budget(budget, issues.n_samples, len(issues)))
+    return ReviewQueue(
+        samples=issues.samples[chosen],
+        risks=issues.scores[chosen],
+        partition=issues.partition[chosen],
+        n_samples=issues.n_samples,
+        expected_errors=issues.expected_errors,
+        given=issues.given[chosen],
     )
 
 
@@ -97,13 +116,16 @@ class ReviewQueue:
     samples : ndarray of int of shape (n_reviewed,)
         Numbers of the samples, in order of review.
     risks : ndarray of shape (n_reviewed,)
-        Probabilities that the most plausible clusters of these samples are wrong, by their masses.
+        Probabilities that the most plausible clusters of these samples are wrong, by their masses; for label
+        issues, their scores.
     partition : CredalPartition
         Mass functions of these samples, in the same order.
     n_samples : int
         Number of all samples.
     expected_errors : float
         Expected number of samples in a wrong cluster: the sum of all risks.
+    given : tuple of str or None
+        For label issues, the given class of each sample.
     """
 
     samples: IntArray
@@ -111,6 +133,7 @@ class ReviewQueue:
     partition: CredalPartition
     n_samples: int
     expected_errors: float
+    given: tuple[str, ...] | None = None
 
     @property
     def expected_errors_left(self) -> float:
@@ -130,8 +153,8 @@ class ReviewQueue:
         Returns
         -------
         pandas.DataFrame
-            A row for each sample, with its number, its most plausible cluster, its candidate clusters, its risk,
-            its doubt between clusters, its outlier score, which is the mass on the empty set, and its row of X.
+            A row for each sample, with its number, its given class, if there is one, its most plausible cluster,
+            its candidate clusters, its risk, its doubt between clusters, its outlier score, which is the mass on the empty set, and its row of X.
             The index contains the names of the samples. If the partition has no names, it is the index of X, if X
             is a pandas table, and a range otherwise.
         """
@@ -140,6 +163,7 @@ class ReviewQueue:
         names = self.partition.cluster_names
         columns = {
             "sample": self.samples,
+            **({} if self.given is None else {"given": list(self.given)}),
             "cluster": [names[label] for label in self.partition.to_hard()],
             "candidates": self.partition.verdict().labels(names),
             "risk": self.risks,
@@ -252,13 +276,14 @@ class ReviewQueue:
         names = self.partition.sample_names
         name = str(self.samples[position]) if names is None else names[position]
         columns = [] if table is None else table.columns[:_MAX_COLUMNS]
+        given = [] if self.given is None else [f"given class: {self.given[position]}"]
         lines = [
             f"{column}: {table.iat[position, k]}" for k, column in enumerate(columns)
         ]  # iat preserves the types of cells
         cluster = self.partition.cluster_names[best]
         value = {"from_name": "cluster", "to_name": "sample", "type": "choices", "value": {"choices": [cluster]}}
         return {
-            "data": {"sample": int(self.samples[position]), "text": "\n".join([f"sample {name}", *lines])},
+            "data": {"sample": int(self.samples[position]), "text": "\n".join([f"sample {name}", *given, *lines])},
             "predictions": [{"score": round(1 - float(self.risks[position]), 4), "result": [value]}],
         }
 

@@ -112,7 +112,7 @@ def fit_confusions(answers: AnswerContours) -> ConfusionModel:
 def default_model(answers: AnswerContours) -> ConfusionModel:
     """Return the model before any estimate, for annotators without common samples."""
     shares = _shares_of_answers(answers)
-    matrices = np.repeat(prior_matrix(answers.n_classes)[None], answers.n_annotators, axis=0)
+    matrices = np.repeat(_prior_matrix(answers.n_classes)[None], answers.n_annotators, axis=0)
     return ConfusionModel(matrices, _frequencies(answers, shares), 0.0, shares)
 
 
@@ -137,7 +137,7 @@ class _Estimate:
 
 
 def _first_estimate(answers: AnswerContours) -> _Estimate:
-    mean_matrix = prior_matrix(answers.n_classes)
+    mean_matrix = _prior_matrix(answers.n_classes)
     matrices = np.repeat(mean_matrix[None], answers.n_annotators, axis=0)
     shares = _shares_of_answers(answers)
     likelihoods = answers.times(matrices)
@@ -148,7 +148,7 @@ def _first_estimate(answers: AnswerContours) -> _Estimate:
 def _next_estimate(answers: AnswerContours, previous: _Estimate) -> _Estimate:
     """Update the matrices (M-step), then the classes (E-step)."""
     counts = previous.expected_counts(answers)
-    sums = counts.sum(axis=0) + _PRIOR_ANSWERS * prior_matrix(answers.n_classes)
+    sums = counts.sum(axis=0) + _PRIOR_ANSWERS * _prior_matrix(answers.n_classes)
     mean_matrix = sums / sums.sum(axis=1, keepdims=True)
     matrices = counts + _STRENGTH * mean_matrix
     matrices /= matrices.sum(axis=2, keepdims=True)
@@ -204,7 +204,6 @@ def _frequencies(answers: AnswerContours, probabilities: FloatArray) -> FloatArr
     return np.asarray((sums[0] / sums[0].sum() + sums[1] / sums[1].sum()) / 2)
 
 
-def prior_matrix(n_classes: int) -> FloatArray:
-    """Return a confusion matrix in which most answers are right, and errors are equally frequent."""
+def _prior_matrix(n_classes: int) -> FloatArray:
     wrong = (1 - _PRIOR_RIGHT) / (n_classes - 1)
     return np.asarray(np.full((n_classes, n_classes), wrong) + (_PRIOR_RIGHT - wrong) * np.eye(n_classes))

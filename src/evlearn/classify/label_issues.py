@@ -13,7 +13,6 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.neighbors import NearestNeighbors
 
 from evlearn.belief.notation import format_set
-from evlearn.classify.confusions import prior_matrix
 from evlearn.classify.labels import Labels, check_same_samples, read_labels
 from evlearn.classify.samples import in_units, usual_values
 from evlearn.partition import CredalPartition
@@ -30,13 +29,14 @@ from evlearn.utils.typing import BoolArray, ClassifierLike, FloatArray, IntArray
 from evlearn.utils.validation import check_not_container, read_budget
 
 #: Names of the kinds of issues.
-WRONG, AMBIGUOUS, NO_CLASS = "wrong label", "ambiguous", "no class"
+WRONG, AMBIGUOUS, NO_CLASS, NO_ISSUE = "wrong label", "ambiguous", "no class", "no issue"
 _FOLDS = 5
 #: Probability that is added to each class, because a forest with small leaves may return 0.
 _FLOOR = 0.01
-#: Weight of the prior confusion matrix, in labels per class.
-_PRIOR_LABELS = 5.0
-_MAX_STEPS, _TOLERANCE = 200, 1e-6
+#: Difference of the probabilities of another class and the given class from which a label is not used for fits.
+_CONTRADICTION = 0.4
+#: Score above which samples are listed without a budget.
+_LEVEL = 0.5
 _NEIGHBOR = 5  # rank of the neighbor whose distance is large for samples of no class
 #: Remoteness at which the mass of the empty set begins, and at which it is 1.
 _REMOTE, _MOST_REMOTE = 2.0, 3.0
@@ -55,20 +55,24 @@ class LabelIssues:
         Numbers of the samples.
     given : tuple of str
         Given class of each sample, or the set of its given classes.
+    suggestions : tuple of str
+        Plausible class of each sample, or the set of its plausible classes, such as ``{a,b}``; "" for no class.
     kinds : ndarray of str of shape (n_issues,)
-        "wrong label", "ambiguous" or "no class".
+        "wrong label" if the given class is not among the plausible classes; "ambiguous" if it is one of several;
+        "no class" for samples far from all others; "no issue" if only the given class is plausible.
     scores : ndarray of shape (n_issues,)
-        Probabilities that the given labels are wrong.
+        Scores from 0 to 1. Above 0.5, another class, or none, is more plausible than the given class.
     partition : CredalPartition
         Mass functions of the true classes of these samples, in the same order.
     n_samples : int
         Number of all samples.
     expected_errors : float
-        Expected number of wrong labels: the sum of the scores of all samples.
+        Sum of the scores of all samples. It exceeds the number of wrong labels if the classes overlap.
     """
 
     samples: IntArray
     given: tuple[str, ...]
+    suggestions: tuple[str, ...]
     kinds: npt.NDArray[Any]
     scores: FloatArray
     partition: CredalPartition
@@ -77,16 +81,6 @@ class LabelIssues:
 
     def __len__(self) -> int:
         return len(self.samples)
-
-    @property
-    def suggestions(self) -> tuple[str, ...]:
-        """Most plausible class; the candidates of ambiguous samples, such as ``{a,b}``; "" for "no class"."""
-        names = self.partition.cluster_names
-        best, texts = self.partition.to_hard(), self.partition.verdict().labels(names)
-        return tuple(
-            {WRONG: names[label], AMBIGUOUS: text, NO_CLASS: ""}[kind]
-            for kind, label, text in zip(self.kinds, best, texts, strict=True)
-        )
 
     def to_frame(self) -> Any:
         """Return the issues as a table.
@@ -119,9 +113,9 @@ def find_label_issues(
 ) -> LabelIssues:
     """Find samples whose labels are probably wrong, ambiguous, or do not apply.
 
-    Each sample is compared with classifiers that are fitted without it. A *wrong label* contradicts the evidence
-    for another class, which is suggested. An *ambiguous* sample has several plausible classes. A sample of *no
-    class* is far from all others.
+    Each sample is compared with the predictions of classifiers that are fitted without it. The label is *wrong* if
+    its class is not plausible; the plausible class is suggested. A sample is *ambiguous* if several classes are
+    plausible, and of *no class* if it is far from all others.
 
     Parameters
     ----------
@@ -140,12 +134,21 @@ def find_label_issues(
     Returns
     -------
     LabelIssues
-        Samples in decreasing order of the probability that their labels are wrong.
+        Samples in decreasing order of the score.
 
     See Also
     --------
     evlearn.active.review_queue : Tasks for annotators, from the issues, also for Label Studio.
     Annotations : Labels from several annotators.
+
+    Notes
+    -----
+    Probabilities are predicted out of fold, in 5 folds, and twice: classifiers of the second round are fitted
+    without samples for which, in the first, the probability of another class exceeds that of the given class by
+    more than 0.4. With p the probability of the given class and q the largest probability of another class, the
+    score is q / (p + q), or the mass on the empty set, if that is larger. The plausible classes are the candidates of the verdict, which have a probability of 0.6
+    together, see `evlearn.CredalPartition.verdict`. The distance of a sample from its fifth neighbor, by numeric
+    features in robust units, determines the mass on the empty set, if it is much larger than usual.
 
     Examples
     --------
@@ -172,20 +175,21 @@ def find_label_issues(
         )
     contours = labels.plausibilities()
     probabilities = _out_of_fold(estimator, data, labels, contours)
-    posterior = _combine(probabilities, contours)
     empty = _empty_masses(estimator, data, labels)
-    masses = CredalPartition.from_fuzzy(posterior * (1 - empty)[:, None], cluster_names=labels.names)
+    masses = CredalPartition.from_fuzzy(probabilities * (1 - empty)[:, None], cluster_names=labels.names)
     partition = with_names_of(X, of_classes(masses))
-    scores = 1 - (1 - empty) * (posterior * contours).sum(axis=1)
-    n_listed = read_budget(budget, len(scores), int((scores > 0.5).sum()))
+    given, other = _best_probabilities(probabilities, contours)
+    scores = np.maximum(other / (given + other), empty)
+    n_listed = read_budget(budget, len(scores), int((scores > _LEVEL).sum()))
     order = np.lexsort((np.arange(len(scores)), -scores))[:n_listed]
-    listed = partition[order]
+    candidates = partition[order].verdict().candidates
     return LabelIssues(
         samples=order,
-        given=_given(labels, order),
-        kinds=_kinds(listed),
+        given=_texts(contours[order] == 1, labels.names),
+        suggestions=_texts(candidates, labels.names),
+        kinds=_kinds(candidates, contours[order]),
         scores=scores[order],
-        partition=listed,
+        partition=partition[order],
         n_samples=len(scores),
         expected_errors=float(scores.sum()),
     )
@@ -202,13 +206,17 @@ def _check_estimator(estimator: Any) -> None:
 def _out_of_fold(estimator: Any, X: Any, labels: Labels, contours: FloatArray) -> FloatArray:
     """Return probabilities of the classes, by classifiers that are fitted without the sample.
 
-    A second round is fitted without the samples whose labels the first round contradicts.
+    Classifiers of the second round are fitted without samples whose labels the first round contradicts.
     """
     folds = list(_folds(contours))
-    reliable = np.ones(len(contours), dtype=bool)
-    first = _predictions(estimator, X, labels, folds, reliable)
-    given = (first * contours).max(axis=1)
-    return _predictions(estimator, X, labels, folds, given >= first.max(axis=1))
+    first = _predictions(estimator, X, labels, folds, np.ones(len(contours), dtype=bool))
+    given, other = _best_probabilities(first, contours)
+    return _predictions(estimator, X, labels, folds, other - given <= _CONTRADICTION)
+
+
+def _best_probabilities(probabilities: FloatArray, contours: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the largest probability of the given classes, and of the other classes, of each sample."""
+    return (probabilities * contours).max(axis=1), (probabilities * (1 - contours)).max(axis=1)
 
 
 def _folds(contours: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
@@ -221,17 +229,16 @@ def _folds(contours: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
 def _predictions(
     estimator: Any, X: Any, labels: Labels, folds: list[tuple[IntArray, IntArray]], reliable: BoolArray
 ) -> FloatArray:
-    """Return predicted probabilities of each fold, by classifiers that are fitted to reliable samples of the others."""
-    probabilities: FloatArray = np.zeros((len(reliable), len(labels.classes)))
+    """Return probabilities of the samples of each fold, by classifiers of the reliable samples of other folds."""
+    contours = labels.plausibilities()
+    probabilities: FloatArray = np.zeros(contours.shape)
     for train, test in folds:
         selected = train[reliable[train]]
-        targets, names = _targets(labels, selected), labels.names
-        if labels.codes is not None and len(np.unique(targets)) < 2:
+        if len(np.unique(contours[selected].argmax(axis=1))) < 2:  # most labels are contradicted
             selected = train
-            targets = _targets(labels, train)
-        fitted = clone(estimator).fit(select_rows(X, selected), targets)
+        fitted = clone(estimator).fit(select_rows(X, selected), _targets(labels, selected))
         partition = predicted_partition(fitted, select_rows(X, test))
-        known = [names.index(str(name)) for name in split_pipeline(fitted)[1].classes_]
+        known = [labels.names.index(str(name)) for name in split_pipeline(fitted)[1].classes_]
         probabilities[np.ix_(test, known)] = partition.to_fuzzy()
     probabilities += _FLOOR
     return probabilities / probabilities.sum(axis=1, keepdims=True)
@@ -242,24 +249,6 @@ def _targets(labels: Labels, rows: IntArray) -> Any:
         return labels.classes[labels.codes[rows]]
     assert labels.partition is not None
     return labels.partition[rows]
-
-
-def _combine(probabilities: FloatArray, contours: FloatArray) -> FloatArray:
-    """Return the probabilities of true classes, given the out-of-fold probabilities and the given labels.
-
-    The given labels are answers of an annotator, whose confusion matrix maximizes their likelihood.
-    """
-    prior = _PRIOR_LABELS * prior_matrix(contours.shape[1])
-    matrix = prior / prior.sum(axis=1, keepdims=True)
-    for _ in range(_MAX_STEPS):
-        likelihoods = contours @ matrix.T
-        posterior = probabilities * likelihoods
-        posterior /= posterior.sum(axis=1, keepdims=True)
-        counts = prior + matrix * ((posterior / likelihoods).T @ contours)
-        previous, matrix = matrix, counts / counts.sum(axis=1, keepdims=True)
-        if np.abs(matrix - previous).max() < _TOLERANCE:
-            break
-    return np.asarray(posterior)
 
 
 def _empty_masses(estimator: Any, X: Any, labels: Labels) -> FloatArray:
@@ -288,16 +277,18 @@ def _log_distances(X: Any) -> FloatArray:
     return np.asarray(np.log(distances / unit + _MIN_SPREAD))
 
 
-def _kinds(partition: CredalPartition) -> npt.NDArray[Any]:
-    verdict = partition.verdict()
-    return np.select([verdict.outlier, verdict.torn], [NO_CLASS, AMBIGUOUS], WRONG).astype(object)
+def _kinds(candidates: BoolArray, contours: FloatArray) -> npt.NDArray[Any]:
+    """Return the kinds of issues, by the candidates of the verdict and the plausibilities of given classes."""
+    is_given = candidates & (contours > 0)
+    conditions = [~candidates.any(axis=1), ~is_given.any(axis=1), (candidates & ~is_given).any(axis=1)]
+    return np.select(conditions, [NO_CLASS, WRONG, AMBIGUOUS], NO_ISSUE).astype(object)
 
 
-def _given(labels: Labels, samples: IntArray) -> tuple[str, ...]:
-    if labels.codes is not None:
-        return tuple(labels.names[code] for code in labels.codes[samples])
-    assert labels.partition is not None
-    candidates = labels.partition[samples].verdict().candidates
+def _texts(candidates: BoolArray, names: list[str]) -> tuple[str, ...]:
+    """Return sets of classes as text: the name of a single class, "" for none."""
+    single = [names[row.argmax()] if row.any() else "" for row in candidates]
+    several = candidates.sum(axis=1) > 1
     return tuple(
-        labels.names[row.argmax()] if row.sum() == 1 else format_set(row, tuple(labels.names)) for row in candidates
+        format_set(row, tuple(names)) if is_set else text
+        for row, is_set, text in zip(candidates, several, single, strict=True)
     )
