@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -53,6 +54,7 @@ def test_the_kinds_are_wrong_ambiguous_and_no_class():
     assert kinds[101] == ("wrong label", "{ash,beech}")
     assert kinds[102] == ("ambiguous", "{ash,beech}")
     assert kinds[0] == ("no issue", y[0])
+    assert issues.scores[issues.samples == 100] >= 0.5
 
 
 def test_issues_are_sorted_by_score_and_a_budget_limits_them():
@@ -62,21 +64,26 @@ def test_issues_are_sorted_by_score_and_a_budget_limits_them():
     assert sorted(complete.samples) == list(range(len(X)))
     assert complete.expected_errors == pytest.approx(complete.scores.sum())
     default = find_label_issues(GaussianNB(), X, y)
-    assert len(default) == (complete.scores > 0.5).sum()
+    assert len(default) == (complete.scores >= 0.5).sum()
     assert "no issue" not in default.kinds
     for budget, n_listed in ((2, 2), (0.1, 15), (1000, 150)):
         issues = find_label_issues(GaussianNB(), X, y, budget=budget)
         np.testing.assert_array_equal(issues.samples, complete.samples[:n_listed])
 
 
-def test_wrong_labels_do_not_influence_the_second_fit():
-    """Two rounds rank wrong labels better than one."""
-    random = np.random.default_rng(0)
-    X, y = make_blobs(600, centers=[(0, 0), (3, 0)], random_state=0)
-    is_wrong = (random.random(600) < 0.35) & (y == 0)
-    labels = np.where(is_wrong, 1, y)
-    issues = find_label_issues(EvidentialKNNClassifier(9), X, labels, budget=int(is_wrong.sum()))
-    assert is_wrong[issues.samples].mean() > 0.8
+def test_labels_that_the_first_round_contradicts_do_not_influence_the_second():
+    shares = []
+    for seed in range(3):
+        X, y = make_blobs(600, centers=[(0, 0), (3, 0)], random_state=seed)
+        is_wrong = (np.random.default_rng(seed).random(600) < 0.25) & (y == 0)
+        labels = np.where(is_wrong, 1, y)
+        folds = StratifiedKFold(5, shuffle=True, random_state=0)
+        one_round = cross_val_predict(GaussianNB(), X, labels, cv=folds, method="predict_proba")
+        order = np.argsort(one_round[np.arange(600), labels])[: is_wrong.sum()]
+        issues = find_label_issues(GaussianNB(), X, labels, budget=int(is_wrong.sum()))
+        shares.append((is_wrong[issues.samples].mean(), is_wrong[order].mean()))
+    ours, of_one_round = np.mean(shares, axis=0)
+    assert ours > of_one_round + 0.02
 
 
 def test_the_suggestion_is_among_the_candidates_and_the_partition_agrees_with_the_frame():
@@ -109,7 +116,7 @@ def test_soft_labels():
     X, y, _ = clear_classes()
     plausibilities = (y[:, None] == NAMES).astype(float)
     plausibilities[3] = plausibilities[7] = 1
-    right = NAMES == y[8]
+    right = y[8] == NAMES
     plausibilities[8] = ~right
     issues = find_label_issues(
         EvidentialKNNClassifier(5), X, CredalPartition.from_possibilistic(plausibilities, cluster_names=NAMES)
@@ -154,9 +161,7 @@ def test_review_queue_and_label_studio(tmp_path):
 
 def test_errors_name_the_parameter_and_a_remedy():
     X, y, _ = clear_classes()
-    with pytest.raises(
-        TypeError, match="estimator must have predict_mass or predict_proba.*CalibratedClassifierCV"
-    ):
+    with pytest.raises(TypeError, match="wrap it in sklearn"):
         find_label_issues(LinearSVC(), X, y)
     with pytest.raises(ValueError, match="budget"):
         find_label_issues(GaussianNB(), X, y, budget=0)

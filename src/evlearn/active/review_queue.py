@@ -154,7 +154,8 @@ class ReviewQueue:
         -------
         pandas.DataFrame
             A row for each sample, with its number, its given class, if there is one, its most plausible cluster,
-            its candidate clusters, its risk, its doubt between clusters, its outlier score, which is the mass on the empty set, and its row of X.
+            its candidate clusters, its risk, its doubt between clusters, its outlier score, which is the mass on
+            the empty set, and its row of X.
             The index contains the names of the samples. If the partition has no names, it is the index of X, if X
             is a pandas table, and a range otherwise.
         """

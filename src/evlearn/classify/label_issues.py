@@ -35,7 +35,7 @@ _FOLDS = 5
 _FLOOR = 0.01
 #: Difference of the probabilities of another class and the given class from which a label is not used for fits.
 _CONTRADICTION = 0.4
-#: Score above which samples are listed without a budget.
+#: Score from which samples are listed without a budget, and minimum score of samples of no class.
 _LEVEL = 0.5
 _NEIGHBOR = 5  # rank of the neighbor whose distance is large for samples of no class
 #: Remoteness at which the mass of the empty set begins, and at which it is 1.
@@ -61,7 +61,7 @@ class LabelIssues:
         "wrong label" if the given class is not among the plausible classes; "ambiguous" if it is one of several;
         "no class" for samples far from all others; "no issue" if only the given class is plausible.
     scores : ndarray of shape (n_issues,)
-        Scores from 0 to 1. Above 0.5, another class, or none, is more plausible than the given class.
+        Scores from 0 to 1. From 0.5, another class, or none, is more plausible than the given class.
     partition : CredalPartition
         Mass functions of the true classes of these samples, in the same order.
     n_samples : int
@@ -129,7 +129,7 @@ def find_label_issues(
         estimator accepts them.
     budget : int, float or None, default=None
         Number of samples to list or, as a float, their share of all samples. None means all samples whose labels
-        are more probably wrong than right.
+        have a score of at least 0.5.
 
     Returns
     -------
@@ -146,9 +146,10 @@ def find_label_issues(
     Probabilities are predicted out of fold, in 5 folds, and twice: classifiers of the second round are fitted
     without samples for which, in the first, the probability of another class exceeds that of the given class by
     more than 0.4. With p the probability of the given class and q the largest probability of another class, the
-    score is q / (p + q), or the mass on the empty set, if that is larger. The plausible classes are the candidates of the verdict, which have a probability of 0.6
-    together, see `evlearn.CredalPartition.verdict`. The distance of a sample from its fifth neighbor, by numeric
-    features in robust units, determines the mass on the empty set, if it is much larger than usual.
+    score is q / (p + q), and at least 0.5 for samples of no class. The plausible classes are the candidates
+    of the verdict, which have a probability of 0.6 together, see `evlearn.CredalPartition.verdict`. The distance
+    of a sample from its fifth neighbor, by numeric features in robust units, determines the mass on the empty set,
+    if it is much larger than usual.
 
     Examples
     --------
@@ -179,9 +180,10 @@ def find_label_issues(
     masses = CredalPartition.from_fuzzy(probabilities * (1 - empty)[:, None], cluster_names=labels.names)
     partition = with_names_of(X, of_classes(masses))
     given, other = _best_probabilities(probabilities, contours)
-    scores = np.maximum(other / (given + other), empty)
-    n_listed = read_budget(budget, len(scores), int((scores > _LEVEL).sum()))
-    order = np.lexsort((np.arange(len(scores)), -scores))[:n_listed]
+    scores = other / (given + other)
+    scores = np.where(partition.verdict().outlier, np.maximum(scores, _LEVEL), scores)
+    n_listed = read_budget(budget, len(scores), int((scores >= _LEVEL).sum()))
+    order = np.lexsort((np.arange(len(scores)), -empty, -scores))[:n_listed]
     candidates = partition[order].verdict().candidates
     return LabelIssues(
         samples=order,
@@ -198,8 +200,8 @@ def find_label_issues(
 def _check_estimator(estimator: Any) -> None:
     if not (predicts_masses(estimator) or hasattr(split_pipeline(estimator)[1], "predict_proba")):
         raise TypeError(
-            f"estimator must have predict_mass or predict_proba, got {estimator!r}; use another classifier, or wrap "
-            "it in sklearn.calibration.CalibratedClassifierCV."
+            f"estimator must have predict_mass or predict_proba, got {estimator!r}; use another classifier, or "
+            "wrap it in sklearn.calibration.CalibratedClassifierCV."
         )
 
 
