@@ -39,7 +39,7 @@ def test_wrong_labels_are_listed_with_the_true_class(estimator):
     wrong = issues.kinds == "wrong label"
     assert sorted(issues.samples[wrong]) == WRONG
     frame = issues.to_frame()[wrong]
-    assert (frame["given"] == y[frame["sample"]]).all()
+    assert (frame["label"] == y[frame["sample"]]).all()
     assert (frame["suggestion"] == truth[frame["sample"]]).all()
 
 
@@ -83,8 +83,8 @@ def test_labels_that_the_first_round_contradicts_do_not_influence_the_second():
         order = np.argsort(one_round[np.arange(600), labels])[: is_wrong.sum()]
         issues = find_label_issues(GaussianNB(), X, labels, budget=int(is_wrong.sum()))
         shares.append((is_wrong[issues.samples].mean(), is_wrong[order].mean()))
-    ours, of_one_round = np.mean(shares, axis=0)
-    assert ours > of_one_round + 0.02
+    with_two_rounds, with_one_round = np.mean(shares, axis=0)
+    assert with_two_rounds > with_one_round + 0.02
 
 
 def test_the_suggestion_is_among_the_candidates_and_the_partition_agrees_with_the_frame():
@@ -125,7 +125,7 @@ def test_soft_labels():
     )
     frame = issues.to_frame().set_index("sample")
     assert 8 in frame.index
-    assert frame.loc[8, "given"].count(",") == 1
+    assert frame.loc[8, "label"].count(",") == 1
     assert frame.loc[8, "suggestion"] == y[8]
     assert not {3, 7} & set(frame.index[frame["kind"] != "no class"])
     with pytest.raises(ValueError, match="only evidential classifiers accept"):
@@ -147,11 +147,11 @@ def test_review_queue_and_label_studio(tmp_path):
     queue = review_queue(issues)
     np.testing.assert_array_equal(queue.samples, issues.samples)
     assert review_queue(issues, 2).samples.tolist() == issues.samples[:2].tolist()
-    assert queue.to_frame()["given"].tolist() == list(issues.given)
+    assert queue.to_frame()["label"].tolist() == list(issues.labels)
     path = tmp_path / "tasks.json"
     queue.to_label_studio(path, X)
     tasks = json.loads(path.read_text())
-    assert f"given class: {issues.given[0]}" in tasks[0]["data"]["text"]
+    assert f"label: {issues.labels[0]}" in tasks[0]["data"]["text"]
     for task in tasks:
         choice = {"from_name": "cluster", "value": {"choices": [truth[task["data"]["sample"]]]}}
         task["annotations"] = [{"result": [choice]}]

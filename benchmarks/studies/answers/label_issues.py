@@ -49,7 +49,7 @@ DATA = {
         *("magic", "banana", "twonorm", "ionosphere", "led7digit"),
     ),
 }
-OURS = "find_label_issues"
+LIBRARY = "find_label_issues"
 CLEANLAB = ("self_confidence", "normalized_margin", "confidence_weighted_entropy")
 BASE_PROBABILITY = 0.05  # of an error far from the boundary, relative to that of the other class
 FLOOR = 0.01
@@ -145,7 +145,7 @@ def compared_tables(part, n_seeds):
     for name in DATA[part]:
         tables[name] = compared(name, n_seeds)
         gains = {
-            key: mean_precision([case], OURS) - mean_precision([case], CLEANLAB[1])
+            key: mean_precision([case], LIBRARY) - mean_precision([case], CLEANLAB[1])
             for key, case in tables[name].items()
         }
         command_line.show(name, gains)
@@ -164,14 +164,14 @@ def scores_of(X, y, labels, leaf, seed):
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     first = cross_val_predict(model, X, labels, cv=folds, method="predict_proba")
     issues = find_label_issues(model, X, labels, budget=1.0)
-    ours, second = np.empty(len(y)), np.empty(first.shape)
-    ours[issues.samples], second[issues.samples] = issues.scores, issues.partition.to_fuzzy()
-    scores = {OURS: ours, "one round": score(first, labels)}
+    values, second = np.empty(len(y)), np.empty(first.shape)
+    values[issues.samples], second[issues.samples] = issues.scores, issues.partition.to_fuzzy()
+    scores = {LIBRARY: values, "one round": score(first, labels)}
     for method in CLEANLAB:
         scores[method] = 1 - get_label_quality_scores(labels, first, method=method)
     scores["margin, second round"] = 1 - get_label_quality_scores(labels, second, method=CLEANLAB[1])
     results = {key: figures(is_wrong, values) for key, values in scores.items()}
-    results[OURS] |= listing(is_wrong, ours >= 0.5)
+    results[LIBRARY] |= listing(is_wrong, values >= 0.5)
     results["cleanlab"] = listing(is_wrong, filter_issues(labels, first, n_jobs=1))
     return results
 
@@ -179,10 +179,10 @@ def scores_of(X, y, labels, leaf, seed):
 def score(probabilities, labels):
     """Return the score of find_label_issues for given probabilities."""
     probabilities = probabilities + FLOOR
-    given = probabilities[np.arange(len(labels)), labels].copy()
+    inside = probabilities[np.arange(len(labels)), labels].copy()
     probabilities[np.arange(len(labels)), labels] = 0
-    other = probabilities.max(axis=1)
-    return other / (given + other)
+    outside = probabilities.max(axis=1)
+    return outside / (inside + outside)
 
 
 def figures(is_wrong, scores):
@@ -226,8 +226,8 @@ def no_class(n_seeds):
             is_planted = np.isin(np.arange(len(X)), planted)
             kind = kinds_of(changed, y, LogisticRegression(max_iter=100))
             shares.append([(kind[mask] == "no class").mean() for mask in (is_planted, ~is_planted)])
-        found, false = np.mean(shares, axis=0)
-        results[name] = {"found": float(found), "false": float(false)}
+        detections, false = np.mean(shares, axis=0)
+        results[name] = {"found": float(detections), "false": float(false)}
     return results
 
 
@@ -243,9 +243,9 @@ def known_probabilities(n_seeds):
         probabilities = np.exp(logs) / np.exp(logs).sum(axis=1, keepdims=True)
         labels = np.where(random.random(600) < 0.1, (y + random.integers(1, 3, 600)) % 3, y)
         kind = kinds_of(X, labels, CachedForest(3, seed))
-        given, largest = probabilities[np.arange(600), labels], probabilities.max(axis=1)
+        of_label, largest = probabilities[np.arange(600), labels], probabilities.max(axis=1)
         groups = np.select(
-            [largest < 0.6, given < 0.1, given > 0.9], ["ambiguous", "wrong label", "right label"], "other"
+            [largest < 0.6, of_label < 0.1, of_label > 0.9], ["ambiguous", "wrong label", "right label"], "other"
         )
         rows.append(
             {group: {key: (kind[groups == group] == key).mean() for key in KINDS} for group in KINDS_OF_TRUTH}
@@ -270,7 +270,7 @@ def kinds_of(X, labels, model):
 
 
 def differences(tables):
-    """Return the differences of average precision to ours, with intervals over tables, by size of leaves."""
+    """Return the differences of average precision to values, with intervals over tables, by size of leaves."""
     results = {}
     for leaf in LEAVES:
         for noise in ("all", *NOISES):
@@ -282,10 +282,10 @@ def differences(tables):
                 ]
                 for name, cases in tables.items()
             }
-            ours = np.array([mean_precision(cases, OURS) for cases in by_table.values()])
+            values = np.array([mean_precision(cases, LIBRARY) for cases in by_table.values()])
             rivals = ("one round", *CLEANLAB, "margin, second round")
-            results[f"{noise} leaf {leaf}"] = {OURS: float(ours.mean())} | {
-                rival: interval(ours - [mean_precision(cases, rival) for cases in by_table.values()])
+            results[f"{noise} leaf {leaf}"] = {LIBRARY: float(values.mean())} | {
+                rival: interval(values - [mean_precision(cases, rival) for cases in by_table.values()])
                 for rival in rivals
             }
     return results

@@ -89,7 +89,7 @@ def _queue_of_issues(issues: LabelIssues, budget: int | float | None) -> "Review
         partition=issues.partition[chosen],
         n_samples=issues.n_samples,
         expected_errors=issues.expected_errors,
-        given=issues.given[chosen],
+        labels=issues.labels[chosen],
     )
 
 
@@ -124,7 +124,7 @@ class ReviewQueue:
         Number of all samples.
     expected_errors : float
         Expected number of samples in a wrong cluster: the sum of all risks.
-    given : tuple of str or None
+    labels : tuple of str or None
         For label issues, the given class of each sample.
     """
 
@@ -133,7 +133,7 @@ class ReviewQueue:
     partition: CredalPartition
     n_samples: int
     expected_errors: float
-    given: tuple[str, ...] | None = None
+    labels: tuple[str, ...] | None = None
 
     @property
     def expected_errors_left(self) -> float:
@@ -153,7 +153,7 @@ class ReviewQueue:
         Returns
         -------
         pandas.DataFrame
-            A row for each sample, with its number, its given class, if there is one, its most plausible cluster,
+            A row for each sample, with its number, its label, if there is one, its most plausible cluster,
             its candidate clusters, its risk, its doubt between clusters, its outlier score, which is the mass on
             the empty set, and its row of X.
             The index contains the names of the samples. If the partition has no names, it is the index of X, if X
@@ -164,7 +164,7 @@ class ReviewQueue:
         names = self.partition.cluster_names
         columns = {
             "sample": self.samples,
-            **({} if self.given is None else {"given": list(self.given)}),
+            **({} if self.labels is None else {"label": list(self.labels)}),
             "cluster": [names[label] for label in self.partition.to_hard()],
             "candidates": self.partition.verdict().labels(names),
             "risk": self.risks,
@@ -277,14 +277,14 @@ class ReviewQueue:
         names = self.partition.sample_names
         name = str(self.samples[position]) if names is None else names[position]
         columns = [] if table is None else table.columns[:_MAX_COLUMNS]
-        given = [] if self.given is None else [f"given class: {self.given[position]}"]
+        label = [] if self.labels is None else [f"label: {self.labels[position]}"]
         lines = [
             f"{column}: {table.iat[position, k]}" for k, column in enumerate(columns)
         ]  # iat preserves the types of cells
         cluster = self.partition.cluster_names[best]
         value = {"from_name": "cluster", "to_name": "sample", "type": "choices", "value": {"choices": [cluster]}}
         return {
-            "data": {"sample": int(self.samples[position]), "text": "\n".join([f"sample {name}", *given, *lines])},
+            "data": {"sample": int(self.samples[position]), "text": "\n".join([f"sample {name}", *label, *lines])},
             "predictions": [{"score": round(1 - float(self.risks[position]), 4), "result": [value]}],
         }
 

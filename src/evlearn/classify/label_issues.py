@@ -37,8 +37,8 @@ _FLOOR = 0.01
 _CONTRADICTION = 0.4
 #: Score from which samples are listed without a budget, and minimum score of samples of no class.
 _LEVEL = 0.5
-#: Belief in the plausible classes together. Classifiers without contradicted labels are sharper than others, so the
-#: level is above that of verdicts.
+#: Belief in the plausible classes together. Classifiers are sharper without contradicted labels, so the level is
+#: above that of verdicts.
 _CANDIDATES_LEVEL = 0.8
 _NEIGHBOR = 5  # rank of the neighbor whose distance is large for samples of no class
 #: Remoteness at which the mass of the empty set begins, and at which it is 1.
@@ -56,7 +56,7 @@ class LabelIssues:
     ----------
     samples : ndarray of int of shape (n_issues,)
         Numbers of the samples.
-    given : tuple of str
+    labels : tuple of str
         Given class of each sample, or the set of its given classes.
     suggestions : tuple of str
         Most plausible class of each sample with a wrong label, set of plausible classes of an ambiguous sample,
@@ -75,7 +75,7 @@ class LabelIssues:
     """
 
     samples: IntArray
-    given: tuple[str, ...]
+    labels: tuple[str, ...]
     suggestions: tuple[str, ...]
     kinds: npt.NDArray[Any]
     scores: FloatArray
@@ -92,14 +92,14 @@ class LabelIssues:
         Returns
         -------
         pandas.DataFrame
-            A row for each issue, with the number of the sample, its given class, the suggestion, the kind and the
+            A row for each issue, with the number of the sample, its label, the suggestion, the kind and the
             score. The index contains the names of the samples, if X has names.
         """
         import pandas as pd
 
         columns = {
             "sample": self.samples,
-            "given": list(self.given),
+            "label": list(self.labels),
             "suggestion": list(self.suggestions),
             "kind": self.kinds,
             "score": self.scores,
@@ -164,14 +164,14 @@ def find_label_issues(
     >>> y[[3, 90]] = 2
     >>> forest = RandomForestClassifier(50, min_samples_leaf=3, random_state=0)
     >>> issues = find_label_issues(forest, X, y, budget=2)
-    >>> print(issues.to_frame()[["sample", "given", "suggestion", "kind"]])
-       sample given suggestion         kind
+    >>> print(issues.to_frame()[["sample", "label", "suggestion", "kind"]])
+       sample label suggestion         kind
     0       3     2          0  wrong label
     1      90     2          1  wrong label
     """
     _check_estimator(estimator)
     check_not_container(X)
-    data = X if hasattr(X, "iloc") or issparse(X) else np.asarray(X)
+    data: Any = X if hasattr(X, "iloc") or issparse(X) else np.asarray(X)
     check_same_samples(y, data)
     labels = read_labels(y, data, "find_label_issues")
     if labels.codes is None and not predicts_masses(estimator):
@@ -183,8 +183,8 @@ def find_label_issues(
     empty = _empty_masses(estimator, data, labels)
     masses = CredalPartition.from_fuzzy(probabilities * (1 - empty)[:, None], cluster_names=labels.names)
     partition = with_names_of(X, of_classes(masses))
-    given, other = _best_probabilities(probabilities, contours)
-    scores = other / (given + other)
+    inside, outside = _best_probabilities(probabilities, contours)
+    scores = outside / (inside + outside)
     scores = np.where(partition.verdict().outlier, np.maximum(scores, _LEVEL), scores)
     n_listed = read_budget(budget, len(scores), int((scores >= _LEVEL).sum()))
     order = np.lexsort((np.arange(len(scores)), -empty, -scores))[:n_listed]
@@ -194,7 +194,7 @@ def find_label_issues(
     suggested = np.where((kinds == WRONG)[:, None], best, candidates)
     return LabelIssues(
         samples=order,
-        given=_texts(contours[order] == 1, labels.names),
+        labels=_texts(contours[order] == 1, labels.names),
         suggestions=_texts(suggested, labels.names),
         kinds=kinds,
         scores=scores[order],
@@ -219,8 +219,8 @@ def _out_of_fold(estimator: Any, X: Any, labels: Labels, contours: FloatArray) -
     """
     folds = list(_folds(contours))
     first = _predictions(estimator, X, labels, folds, np.ones(len(contours), dtype=bool))
-    given, other = _best_probabilities(first, contours)
-    return _predictions(estimator, X, labels, folds, other - given <= _CONTRADICTION)
+    inside, outside = _best_probabilities(first, contours)
+    return _predictions(estimator, X, labels, folds, outside - inside <= _CONTRADICTION)
 
 
 def _best_probabilities(probabilities: FloatArray, contours: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -247,10 +247,10 @@ def _predictions(
             selected = train
         fitted = clone(estimator).fit(select_rows(X, selected), _targets(labels, selected))
         partition = predicted_partition(fitted, select_rows(X, test))
-        known = [labels.names.index(str(name)) for name in split_pipeline(fitted)[1].classes_]
-        probabilities[np.ix_(test, known)] = partition.to_fuzzy()
+        columns = np.array([labels.names.index(str(name)) for name in split_pipeline(fitted)[1].classes_])
+        probabilities[np.ix_(test, columns)] = partition.to_fuzzy()
     probabilities += _FLOOR
-    return probabilities / probabilities.sum(axis=1, keepdims=True)
+    return np.asarray(probabilities / probabilities.sum(axis=1, keepdims=True))
 
 
 def _targets(labels: Labels, rows: IntArray) -> Any:
@@ -295,9 +295,9 @@ def _kinds(candidates: BoolArray, contours: FloatArray) -> npt.NDArray[Any]:
 
 def _texts(candidates: BoolArray, names: list[str]) -> tuple[str, ...]:
     """Return sets of classes as text: the name of a single class, "" for none."""
-    single = [names[row.argmax()] if row.any() else "" for row in candidates]
-    several = candidates.sum(axis=1) > 1
+    best = [names[row.argmax()] if row.any() else "" for row in candidates]
+    are_sets = candidates.sum(axis=1) > 1
     return tuple(
         format_set(row, tuple(names)) if is_set else text
-        for row, is_set, text in zip(candidates, several, single, strict=True)
+        for row, is_set, text in zip(candidates, are_sets, best, strict=True)
     )
