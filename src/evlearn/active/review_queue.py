@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
+from evlearn.classify import LabelIssues
 from evlearn.constraints import PairwiseConstraints
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, n_rows_of, partition_for, split_pipeline
@@ -19,7 +20,7 @@ from evlearn.preprocessing.reading import split_columns
 from evlearn.storage.codec import describe_errors, read_json
 from evlearn.utils.files import atomic_write, check_folder
 from evlearn.utils.typing import BoolArray, EstimatorLike, FloatArray, IntArray, TableLike
-from evlearn.utils.validation import check_integer, check_real
+from evlearn.utils.validation import read_budget
 
 _OUTLIER_CHOICE = "none of these"
 _MAX_COLUMNS = 30  # in the text of a task
@@ -27,7 +28,10 @@ _REMEDY = "Export the project from Label Studio as JSON."
 
 
 def review_queue(
-    result: CredalPartition | EstimatorLike, budget: int | float | None = None, *, X: TableLike | None = None
+    result: CredalPartition | LabelIssues | EstimatorLike,
+    budget: int | float | None = None,
+    *,
+    X: TableLike | None = None,
 ) -> "ReviewQueue":
     """Return the samples that a person should check, in decreasing order of risk.
 
@@ -35,11 +39,12 @@ def review_queue(
 
     Parameters
     ----------
-    result : CredalPartition or fitted estimator
-        Partition, clusterer or classifier, or a pipeline that ends in one.
+    result : CredalPartition, LabelIssues or fitted estimator
+        Partition, clusterer or classifier, or a pipeline that ends in one; or the result of
+        `evlearn.classify.find_label_issues`, whose order and scores are used.
     budget : int, float or None, default=None
         Number of samples to check or, as a float, their share of all samples. None means all samples that are torn
-        or outliers.
+        or outliers, or all label issues.
     X : array-like or table with a row for each sample, default=None
         Samples to predict. They are required if the estimator has no `credal_partition_`, such as classifiers and
         scikit-learn's clusterers, or to review other samples than those of the fit. The index of a pandas frame
@@ -61,15 +66,30 @@ def review_queue(
     >>> print(f"{todo.expected_errors:.1f} to {todo.expected_errors_left:.1f}")
     0.8 to 0.3
     """
+    if isinstance(result, LabelIssues):
+        return _queue_of_issues(result, budget)
     partition = _partition_of(result, X)
     risk = risks(partition.masses, partition.focal_sets)
-    order = np.lexsort((np.arange(len(risk)), -risk))[: _budget_size(partition, budget)]
+    n_reviewed = read_budget(budget, len(risk), int((~partition.verdict().sure).sum()))
+    order = np.lexsort((np.arange(len(risk)), -risk))[:n_reviewed]
     return ReviewQueue(
         samples=order,
         risks=risk[order],
         partition=partition[order],
         n_samples=len(risk),
         expected_errors=float(risk.sum()),
+    )
+
+
+def _queue_of_issues(issues: LabelIssues, budget: int | float | None) -> "ReviewQueue":
+    chosen = slice(read_budget(budget, issues.n_samples, len(issues)))
+    return ReviewQueue(
+        samples=issues.samples[chosen],
+        risks=issues.scores[chosen],
+        partition=issues.partition[chosen],
+        n_samples=issues.n_samples,
+        expected_errors=issues.expected_errors,
+        labels=issues.labels[chosen],
     )
 
 
@@ -87,16 +107,6 @@ def _partition_of(result: Any, X: Any) -> CredalPartition:
     return fitted_partition(result)
 
 
-def _budget_size(partition: CredalPartition, budget: int | float | None) -> int:
-    if budget is None:
-        return int((~partition.verdict().sure).sum())
-    if isinstance(budget, (float, np.floating)):
-        check_real("budget", budget, 0, 1, open_low=True)
-        return int(np.ceil(budget * partition.n_samples))
-    check_integer("budget", budget, 1)
-    return int(min(budget, partition.n_samples))
-
-
 @dataclass(frozen=True)
 class ReviewQueue:
     """Samples for a person to check, in order, and methods to read the answers; created by `review_queue`.
@@ -106,13 +116,16 @@ class ReviewQueue:
     samples : ndarray of int of shape (n_reviewed,)
         Numbers of the samples, in order of review.
     risks : ndarray of shape (n_reviewed,)
-        Probabilities that the most plausible clusters of these samples are wrong, by their masses.
+        Probabilities that the most plausible clusters of these samples are wrong, by their masses; for label
+        issues, their scores.
     partition : CredalPartition
         Mass functions of these samples, in the same order.
     n_samples : int
         Number of all samples.
     expected_errors : float
         Expected number of samples in a wrong cluster: the sum of all risks.
+    labels : tuple of str or None
+        For label issues, the given class of each sample.
     """
 
     samples: IntArray
@@ -120,6 +133,7 @@ class ReviewQueue:
     partition: CredalPartition
     n_samples: int
     expected_errors: float
+    labels: tuple[str, ...] | None = None
 
     @property
     def expected_errors_left(self) -> float:
@@ -139,8 +153,9 @@ class ReviewQueue:
         Returns
         -------
         pandas.DataFrame
-            A row for each sample, with its number, its most plausible cluster, its candidate clusters, its risk,
-            its doubt between clusters, its outlier score, which is the mass on the empty set, and its row of X.
+            A row for each sample, with its number, its label, if there is one, its most plausible cluster,
+            its candidate clusters, its risk, its doubt between clusters, its outlier score, which is the mass on
+            the empty set, and its row of X.
             The index contains the names of the samples. If the partition has no names, it is the index of X, if X
             is a pandas table, and a range otherwise.
         """
@@ -149,6 +164,7 @@ class ReviewQueue:
         names = self.partition.cluster_names
         columns = {
             "sample": self.samples,
+            **({} if self.labels is None else {"label": list(self.labels)}),
             "cluster": [names[label] for label in self.partition.to_hard()],
             "candidates": self.partition.verdict().labels(names),
             "risk": self.risks,
@@ -261,13 +277,14 @@ class ReviewQueue:
         names = self.partition.sample_names
         name = str(self.samples[position]) if names is None else names[position]
         columns = [] if table is None else table.columns[:_MAX_COLUMNS]
+        label = [] if self.labels is None else [f"label: {self.labels[position]}"]
         lines = [
             f"{column}: {table.iat[position, k]}" for k, column in enumerate(columns)
         ]  # iat preserves the types of cells
         cluster = self.partition.cluster_names[best]
         value = {"from_name": "cluster", "to_name": "sample", "type": "choices", "value": {"choices": [cluster]}}
         return {
-            "data": {"sample": int(self.samples[position]), "text": "\n".join([f"sample {name}", *lines])},
+            "data": {"sample": int(self.samples[position]), "text": "\n".join([f"sample {name}", *label, *lines])},
             "predictions": [{"score": round(1 - float(self.risks[position]), 4), "result": [value]}],
         }
 

@@ -62,6 +62,17 @@ def check_real(
         raise ValueError(f"{name} must be {other}a number {bound}{upper}, got {value!r}.")
 
 
+def read_budget(budget: Any, n_samples: int, default: int) -> int:
+    """Return the number of samples in a budget: a number, a share of all samples, or None for a default."""
+    if budget is None:
+        return default
+    if isinstance(budget, (float, np.floating)):
+        check_real("budget", budget, 0, 1, open_low=True)
+        return int(np.ceil(budget * n_samples))
+    check_integer("budget", budget, 1)
+    return int(min(budget, n_samples))
+
+
 def check_range(name: str, values: Any, *, fitting: bool) -> None:
     """Raise if squares of numbers overflow or, in all data of a fit, underflow."""
     limits = np.finfo(values.dtype)
