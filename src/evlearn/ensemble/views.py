@@ -4,7 +4,8 @@ Members are fitted to each view. The reliability of a member is its agreement wi
 views (see `evlearn.ensemble.members`), so that views confirm each other: clusters of a view with noise, or with
 structure that no other view has, agree with neighborhoods elsewhere only by chance. The reliability :math:`u_v` of
 a view is the mean over its members, by their weights. In the consensus, the weight of a view is proportional to
-:math:`u_v`, and is divided among its members.
+:math:`u_v`, and is divided among its members. All views together, each with the same variance, are an additional
+source of the consensus, because clusters may overlap in each view and be separate in all of them.
 
 With :math:`\pi_k` the share of consensus cluster k, and :math:`P_v(k\mid x)` its share among the nearest landmarks
 of x in view v, the evidence of the view is :math:`R_v=P_v(k\mid x)/\pi_k`. It is 1 for all clusters if the
@@ -12,12 +13,13 @@ neighborhoods of the view do not depend on the clusters. The evidence of the vie
 with discounting,
 
 .. math:: p_k(x)\propto\pi_k\prod_v\bigl(1-\alpha_v+\alpha_vR_v\bigr),\qquad
-   \alpha_v=(1-\varepsilon)\,\frac{u_v}{\max_wu_w}\,(1-o_v),
+   \alpha_v=(1-\varepsilon)\,\sqrt{u_v/\max_wu_w}\,(1-o_v),
 
 with :math:`\varepsilon=0.1`, the probability that the view belongs to another sample, and :math:`o_v` the mass of
 the outlier rule of the view: a view in which a sample is far from all others has no influence. If views contradict
 each other, several clusters remain probable. The masses are the least committed ones with these probabilities, as
-for other default members. The mass of the empty set is the mean of :math:`o_v`, weighted by :math:`u_v`.
+for other default members. The mass of the empty set is the mean of :math:`o_v`, weighted by
+:math:`\sqrt{u_v}`.
 """
 
 from collections.abc import Sequence
@@ -51,8 +53,6 @@ from evlearn.utils.validation import check_shape
 #: Probability that a view belongs to another sample.
 _FOREIGN_RATE = 0.1
 _BLOCK_ROWS = 4096
-#: Maximum number of times that the clusters of the landmarks are replaced by the most probable ones.
-_MAX_REFINEMENTS = 10
 
 
 def columns_of(views: Any, n_features: int, names: Sequence[str] | None) -> list[IntArray]:
@@ -288,14 +288,13 @@ def fit_views(
         source_of += [number] * len(labels)
     scores = _reliabilities(members, np.array(source_of), counts, sources[:-1], random)
     weights, of_sources = _weights(scores, np.array(source_of))
-    start, n_iter = consensus(members, weights, counts, n_found, random.randint(np.iinfo(np.int32).max))
+    clusters, n_iter = consensus(members, weights, counts, n_found, random.randint(np.iinfo(np.int32).max))
     trust = np.asarray(of_sources[:-1])
-    influences = (1 - _FOREIGN_RATE) * trust / trust.max() if trust.max() > 0 else np.ones(len(trust))
+    relative = trust / trust.max() if trust.max() > 0 else np.ones(len(trust))
     views = [
-        View.of(data, counts, view, float(influence), outlier_rate)
-        for view, influence in zip(columns, influences, strict=True)
+        View.of(data, counts, view, (1 - _FOREIGN_RATE) * float(share) ** 0.5, outlier_rate)
+        for view, share in zip(columns, relative, strict=True)
     ]
-    clusters = _refine(start, [view.nearest(data)[0] for view in views], counts, influences, n_clusters)
     sets = focal_sets_for(np.eye(n_clusters)[clusters])
     model = ViewsModel(views=views, clusters=clusters, counts=counts, focal_sets=sets)
     return FittedConsensus(model, names, weights, scores, n_iter, trust)
@@ -328,20 +327,6 @@ def _weights(scores: FloatArray, source_of: IntArray) -> tuple[FloatArray, Float
         trust[source] = max(float(weights[members] @ scores[members]), 0)
     weights *= (trust if trust.sum() > 0 else np.ones(len(trust)))[source_of]
     return weights / weights.sum(), trust
-
-
-def _refine(
-    clusters: IntArray, neighbors: Sequence[IntArray], counts: FloatArray, influences: FloatArray, n_clusters: int
-) -> IntArray:
-    """Return the most probable clusters of the landmarks, until they do not change; larger clusters come first."""
-    by_row = np.repeat(influences[:, None], len(clusters), axis=1)
-    for _ in range(_MAX_REFINEMENTS):
-        last = clusters
-        clusters = combined_probabilities(neighbors, last, counts, by_row, n_clusters).argmax(axis=1)
-        if np.array_equal(last, clusters):
-            break
-    ranks = np.argsort(np.argsort(-np.bincount(clusters, counts, minlength=n_clusters), kind="stable"))
-    return np.asarray(ranks[clusters])
 
 
 def _tree_of(data: FloatArray, columns: IntArray) -> BoxTree:
