@@ -122,9 +122,9 @@ def test_the_order_of_rows_and_weights_of_0_do_not_matter(problem, fitted):
     order = np.random.default_rng(0).permutation(len(X))
     other = CredalEnsemble(n_clusters=5, views=columns, random_state=0).fit(X[order])
     np.testing.assert_allclose(other.masses_, fitted.masses_[order], atol=1e-9)
-    more = np.vstack([X, np.zeros((5, X.shape[1]))])
+    extended = np.vstack([X, np.zeros((5, X.shape[1]))])
     weights = np.append(np.ones(len(X)), np.zeros(5))
-    weighted = CredalEnsemble(n_clusters=5, views=columns, random_state=0).fit(more, sample_weight=weights)
+    weighted = CredalEnsemble(n_clusters=5, views=columns, random_state=0).fit(extended, sample_weight=weights)
     np.testing.assert_allclose(weighted.masses_[: len(X)], fitted.masses_, atol=1e-9)
 
 

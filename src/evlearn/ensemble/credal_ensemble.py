@@ -302,8 +302,8 @@ class CredalEnsemble(RowwiseClusterer):
         for k in order.tolist():
             reliability = "" if scores is None else f", reliability {scores[k]:.2f}"
             lines.append(f"  {self.member_names_[k]}: weight {self.weights_[k]:.2f}{reliability}")
-        for number, reliability in enumerate(self.__dict__.get("view_reliabilities_", ())):
-            lines.append(f"  view {number}: reliability {reliability:.2f}")
+        for view, reliability in enumerate(self.__dict__.get("view_reliabilities_", ())):
+            lines.append(f"  view {view}: reliability {reliability:.2f}")
         return "\n".join(lines)
 
     @property

@@ -80,7 +80,7 @@ def columns_of(views: Any, n_features: int, names: Sequence[str] | None) -> list
 def _columns_of_view(number: int, view: Any, n_features: int, names: Sequence[str] | None) -> IntArray:
     if isinstance(view, str) or not isinstance(view, (Sequence, np.ndarray)) or not len(view):
         raise ValueError(f"views[{number}] must be a list of names or indices of columns, got {view!r}.")
-    positions = {} if names is None else {name: position for position, name in enumerate(names)}
+    positions: dict[Any, Any] = {} if names is None else {name: position for position, name in enumerate(names)}
     columns = [positions.get(column, column) for column in view]
     for column in columns:
         is_index = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
@@ -187,10 +187,10 @@ class ViewsModel:
         out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
         influences = np.array([view.influence for view in self.views])
         for block in row_blocks(len(rows), _BLOCK_ROWS):
-            near = [view.nearest(rows[block]) for view in self.views]
-            scores = np.array([view.scores(near[v][1]) for v, view in enumerate(self.views)])
+            indices, squares = zip(*(view.nearest(rows[block]) for view in self.views), strict=True)
+            scores = np.array([view.scores(part) for view, part in zip(self.views, squares, strict=True)])
             probabilities = combined_probabilities(
-                [indices for indices, _ in near],
+                indices,
                 self.clusters,
                 self.counts,
                 influences[:, None] * (1 - scores),
@@ -279,7 +279,9 @@ def fit_views(
     data, counts = draw_landmarks(sample[ordinary], counts[ordinary], n_landmarks, random)
     n_found = min(n_clusters, len(data))
     sources = [data[:, view] for view in columns] + [in_one_unit(data, columns)]
-    members, names, source_of = [], [], []
+    members: list[IntArray] = []
+    names: list[str] = []
+    source_of: list[int] = []
     for number, source in enumerate(sources):
         labels = fit_members(source, counts, n_found, random, n_jobs, is_view=True)
         place = f"view {number}" if number < len(columns) else "all views"
