@@ -81,7 +81,7 @@ def _columns_of_view(number: int, view: Any, n_features: int, names: Sequence[st
     if isinstance(view, str) or not isinstance(view, (Sequence, np.ndarray)) or not len(view):
         raise ValueError(f"views[{number}] must be a list of names or indices of columns, got {view!r}.")
     positions: dict[Any, Any] = {} if names is None else {name: position for position, name in enumerate(names)}
-    columns = [positions.get(column, column) for column in view]
+    columns: list[Any] = [positions.get(column, column) for column in view]
     for column in columns:
         is_index = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
         if not is_index or not 0 <= column < n_features:
