@@ -343,6 +343,7 @@ CASES: dict[str, Case] = {
     ),
     "MergedMixture": Case(MergedMixture(3, random_state=0)),
     "credal ensemble of default members": Case(CredalEnsemble(n_clusters=3, random_state=0)),
+    "credal ensemble of views": Case(CredalEnsemble(n_clusters=3, views=[[0, 1], [1, 2]], random_state=0)),
     "credal ensemble": Case(
         CredalEnsemble([KMeans(3), ECM(3), GaussianMixture(3)], random_state=0),
         tolerances={"equal copies": 1e-4},

@@ -11,7 +11,7 @@ from pathlib import Path
 
 PAGES = (
     *("reproduction", "peers", "answers", "one_call", "n_clusters", "images", "coverage"),
-    *("unclean", "raw_tables", "classifiers", "scale", "robustness", "landing", "cases", "quoted"),
+    *("unclean", "raw_tables", "classifiers", "scale", "robustness", "landing", "cases", "views", "quoted"),
 )
 ROOT = Path(__file__).resolve().parents[2]
 

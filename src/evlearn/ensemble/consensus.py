@@ -21,7 +21,7 @@ clusters. So a sample is sure if its best cluster is more probable than any othe
 """
 
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -42,9 +42,9 @@ N_NEIGHBORS, _NEIGHBOR_SHARE = 20, 0.25
 #: Weights of a landmark for itself, relative to its neighbors, and of the distances to the means of the clusters.
 _NEAREST_WEIGHT, _DISTANCE_WEIGHT = 0.75, 0.3
 #: Rank of the landmark whose distance is that of a row to its cluster; the nearest one has rank 0.
-_DISTANCE_RANK = 5
-#: Range of the exponent of their tail, which is heavier than that of distances to a prototype.
-_EXPONENTS = (-1.0, 2.0)
+DISTANCE_RANK = 5
+#: Range of the exponent of the tail of these distances, which is heavier than that of distances to a prototype.
+EXPONENTS = (-1.0, 2.0)
 #: Lead of the cluster of a row over clusters whose means are nearer.
 _LEAD = 1e-3
 #: Number of clusters above which only pairs that occur among the landmarks are focal sets.
@@ -84,6 +84,43 @@ def supports(
         np.add.at(table, member, shares)
         total += weight * table[member]
     return np.asarray(total / total.sum(axis=1, keepdims=True))
+
+
+def focal_sets_for(row_supports: FloatArray) -> FocalSets:
+    """Return single clusters, pairs and the set of all clusters; of many clusters, only pairs that occur."""
+    n_clusters, pairs = row_supports.shape[1], None
+    if n_clusters > _MAX_CLUSTERS_FOR_PAIRS:
+        best = np.sort(np.argsort(-row_supports, axis=1, kind="stable")[:, :2], axis=1)
+        pairs = np.unique(best, axis=0).tolist()
+    return FocalSets.pairs(n_clusters, pairs)
+
+
+def least_committed_masses(probabilities: FloatArray, focal_sets: FocalSets) -> FloatArray:
+    """Return masses on the best cluster, on the best 2 clusters, and on all clusters."""
+    n_rows, n_clusters = probabilities.shape
+    masses = np.zeros((n_rows, len(focal_sets)))
+    if n_clusters == 1:
+        masses[:, -1] = 1
+        return masses
+    numbers = np.arange(n_rows)
+    order = np.argsort(-probabilities, axis=1, kind="stable")[:, :3]
+    best = np.take_along_axis(probabilities, order, axis=1)
+    masses[numbers, focal_sets.singleton_positions[order[:, 0]]] = best[:, 0] - best[:, 1]
+    pairs = _pair_positions(focal_sets)[order[:, 0], order[:, 1]]
+    third = best[:, 2] if n_clusters > 2 else np.zeros(n_rows)
+    masses[numbers, pairs] += 2 * (best[:, 1] - third)
+    masses[:, -1] += 1 - masses.sum(axis=1)
+    return np.maximum(masses, 0)
+
+
+def _pair_positions(focal_sets: FocalSets) -> IntArray:
+    """Return the position of each pair of clusters among the focal sets; that of all clusters if it is missing."""
+    n_clusters = focal_sets.frame_size
+    positions = np.full((n_clusters, n_clusters), len(focal_sets) - 1)
+    pairs = np.flatnonzero(focal_sets.sizes == 2)
+    first, second = np.nonzero(focal_sets.membership[pairs])[1].reshape(len(pairs), 2).T
+    positions[first, second] = positions[second, first] = pairs
+    return positions
 
 
 @fields.stored
@@ -146,16 +183,12 @@ class ConsensusModel:
         sizes = members.sum(axis=0)[:, None]
         overall = np.average(data, axis=0, weights=counts)
         means = np.where(sizes > 0, members.T @ data / np.where(sizes > 0, sizes, 1), overall)
-        pairs = None
-        if n_clusters > _MAX_CLUSTERS_FOR_PAIRS:
-            best = np.sort(np.argsort(-row_supports, axis=1, kind="stable")[:, :2], axis=1)
-            pairs = np.unique(best, axis=0).tolist()
-        sets = FocalSets.pairs(n_clusters, pairs)
+        sets = focal_sets_for(row_supports)
         model = cls(tree=BoxTree.of(data), supports=row_supports, means=means, focal_sets=sets)
         if not outlier_rate:
             return model
         distances = model._distances(*model._nearest(data), first=1)  # the nearest is the landmark itself
-        outliers = OutlierRule.learn(distances, counts, outlier_rate, Segments.empty(), _EXPONENTS)
+        outliers = OutlierRule.learn(distances, counts, outlier_rate, Segments.empty(), EXPONENTS)
         return cls(
             tree=model.tree, supports=row_supports, means=means, focal_sets=model.focal_sets, outliers=outliers
         )
@@ -169,7 +202,7 @@ class ConsensusModel:
 
     def _masses(self, rows: FloatArray) -> FloatArray:
         indices, squares = self._nearest(rows)
-        masses = self._least_committed(self._probabilities(rows, indices, squares))
+        masses = least_committed_masses(self._probabilities(rows, indices, squares), self.focal_sets)
         if self.outliers is None:
             return masses
         return self.outliers.apply(masses, self._distances(indices, squares) ** 2, Segments.empty())
@@ -184,7 +217,7 @@ class ConsensusModel:
 
         The other clusters are infinitely far.
         """
-        rank = min(_DISTANCE_RANK + first, squares.shape[1] - 1)
+        rank = min(DISTANCE_RANK + first, squares.shape[1] - 1)
         distances = np.full((len(indices), self.supports.shape[1]), np.inf)
         labels = self._neighborhood(indices, squares).argmax(axis=1)
         distances[np.arange(len(indices)), labels] = np.sqrt(squares[:, rank])
@@ -217,42 +250,19 @@ class ConsensusModel:
         mixed[numbers, labels] = np.maximum(support, mixed.max(axis=1) + _LEAD)
         return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
 
-    def _least_committed(self, probabilities: FloatArray) -> FloatArray:
-        """Return masses on the best cluster, on the best 2 clusters, and on all clusters."""
-        n_rows, n_clusters = probabilities.shape
-        masses = np.zeros((n_rows, len(self.focal_sets)))
-        if n_clusters == 1:
-            masses[:, -1] = 1
-            return masses
-        numbers = np.arange(n_rows)
-        order = np.argsort(-probabilities, axis=1, kind="stable")[:, :3]
-        best = np.take_along_axis(probabilities, order, axis=1)
-        masses[numbers, self.focal_sets.singleton_positions[order[:, 0]]] = best[:, 0] - best[:, 1]
-        pairs = self._pair_positions[order[:, 0], order[:, 1]]
-        third = best[:, 2] if n_clusters > 2 else np.zeros(n_rows)
-        masses[numbers, pairs] += 2 * (best[:, 1] - third)
-        masses[:, -1] += 1 - masses.sum(axis=1)
-        return np.maximum(masses, 0)
-
-    @property
-    def _pair_positions(self) -> IntArray:
-        """Position of each pair of clusters among the focal sets; that of all clusters if it is missing."""
-        n_clusters = self.focal_sets.frame_size
-        positions = np.full((n_clusters, n_clusters), len(self.focal_sets) - 1)
-        pairs = np.flatnonzero(self.focal_sets.sizes == 2)
-        first, second = np.nonzero(self.focal_sets.membership[pairs])[1].reshape(len(pairs), 2).T
-        positions[first, second] = positions[second, first] = pairs
-        return positions
-
 
 class FittedConsensus(NamedTuple):
-    """Model of the default members, with their names, weights and reliabilities, and iterations of k-means."""
+    """Model of the default members, with their names, weights and reliabilities, and iterations of k-means.
 
-    model: ConsensusModel
+    The reliabilities of views are None if there are no views.
+    """
+
+    model: Any
     names: list[str]
     weights: FloatArray
     reliabilities: FloatArray
     n_iter: int
+    view_reliabilities: FloatArray | None = None
 
 
 def fit_consensus(
@@ -289,10 +299,7 @@ def fit_consensus(
         Model, and the members.
     """
     ordinary = rows_to_fit(sample, n_clusters)
-    data, counts = sample[ordinary], counts[ordinary]
-    if len(data) > n_landmarks:
-        chosen = np.sort(random.choice(len(data), n_landmarks, replace=False, p=counts / counts.sum()))
-        data, counts = data[chosen], np.ones(n_landmarks)
+    data, counts = draw_landmarks(sample[ordinary], counts[ordinary], n_landmarks, random)
     n_found = min(n_clusters, len(data))
     labels = fit_members(data, counts, n_found, random, n_jobs)
     members = list(labels.values())
@@ -305,3 +312,13 @@ def fit_consensus(
     clusters, n_iter = consensus(members, weights, counts, n_found, random.randint(np.iinfo(np.int32).max))
     model = ConsensusModel.of(data, counts, supports(members, weights, counts, clusters, n_clusters), outlier_rate)
     return FittedConsensus(model, list(labels), weights, scores, n_iter)
+
+
+def draw_landmarks(
+    data: FloatArray, counts: FloatArray, n_landmarks: int, random: np.random.RandomState
+) -> tuple[FloatArray, FloatArray]:
+    """Return at most `n_landmarks` rows and their weights."""
+    if len(data) <= n_landmarks:
+        return data, counts
+    chosen = np.sort(random.choice(len(data), n_landmarks, replace=False, p=counts / counts.sum()))
+    return data[chosen], np.ones(n_landmarks)

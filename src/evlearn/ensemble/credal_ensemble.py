@@ -25,6 +25,7 @@ from evlearn.cluster.row_clusterer import RowwiseClusterer
 from evlearn.ensemble.combination import check_parameters, choose_focal_sets, combine
 from evlearn.ensemble.consensus import ConsensusModel, fit_consensus
 from evlearn.ensemble.recovery import CombinationRule, Landmarks
+from evlearn.ensemble.views import ViewsModel, columns_of, fit_views, in_one_unit
 from evlearn.model_selection import estimate_n_clusters
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, predicted_partition, split_pipeline
@@ -76,6 +77,11 @@ class CredalEnsemble(RowwiseClusterer):
     n_clusters : int or "auto", default="auto"
         Number of clusters of the result. "auto": with the default members, the most probable number according to
         `evlearn.model_selection.estimate_n_clusters`, at most 12; otherwise, the largest number of the members.
+    views : list of lists, or None, default=None
+        Names or indices of the columns of each view, for the default members: separate sources, such as sensors,
+        questionnaires or distance matrices. k-means, spectral clustering and Ward's method are fitted to each
+        view, and the more the other views confirm its clusters, the larger is the influence of a view. Columns in
+        no view are not used. None: all columns together.
     n_estimators : int, default=10
         Number of clones of a single clusterer; not used for a list.
     max_samples : float or int, default=0.5
@@ -124,8 +130,11 @@ class CredalEnsemble(RowwiseClusterer):
     weights_ : ndarray of shape (n_members,)
         Weights of the members, which sum to 1; those of given clusterers are equal.
     reliabilities_ : ndarray of shape (n_members,)
-        Agreement of the default members with neighborhoods: 0 by chance, and at most 1. Only with the default
-        members.
+        Agreement of the default members with neighborhoods, with `views` those of the other views: 0 by chance,
+        and at most 1. Only with the default members.
+    view_reliabilities_ : ndarray of shape (n_views,)
+        Reliability of each view: the mean reliability of its members by their weights, at least 0. Only with
+        `views`.
     clusterers_ : list of estimators
         Fitted clusterers; not for the default members.
     partitions_ : list of CredalPartition
@@ -182,17 +191,19 @@ class CredalEnsemble(RowwiseClusterer):
     10
     """
 
-    _model: "fields.Stored[EnsembleModel | ConsensusModel]"
+    _model: "fields.Stored[EnsembleModel | ConsensusModel | ViewsModel]"
     n_clusters_: fields.StoredIfSet[fields.PositiveCount]
     member_names_: fields.StoredIfSet[list[str]]
     weights_: fields.StoredIfSet[fields.NonnegativeVector]
     reliabilities_: fields.StoredIfSet[fields.Vector]
+    view_reliabilities_: fields.StoredIfSet[fields.NonnegativeVector]
 
     def __init__(
         self,
         clusterers: Literal["auto"] | ClustererLike | Sequence[ClustererLike] = "auto",
         n_clusters: int | Literal["auto"] = "auto",
         *,
+        views: Sequence[Sequence[str | int]] | None = None,
         n_estimators: int = 10,
         max_samples: float = 0.5,
         rule: CombinationRule = "average",
@@ -208,6 +219,7 @@ class CredalEnsemble(RowwiseClusterer):
     ) -> None:
         self.clusterers: Any = clusterers
         self.n_clusters = n_clusters
+        self.views: Any = views
         self.n_estimators = n_estimators
         self.max_samples: Any = max_samples
         self.rule = rule
@@ -290,6 +302,8 @@ class CredalEnsemble(RowwiseClusterer):
         for k in order.tolist():
             reliability = "" if scores is None else f", reliability {scores[k]:.2f}"
             lines.append(f"  {self.member_names_[k]}: weight {self.weights_[k]:.2f}{reliability}")
+        for view, reliability in enumerate(self.__dict__.get("view_reliabilities_", ())):
+            lines.append(f"  view {view}: reliability {reliability:.2f}")
         return "\n".join(lines)
 
     @property
@@ -308,13 +322,19 @@ class CredalEnsemble(RowwiseClusterer):
             weights = check_weights(sample_weight, rows)
             n_components = 1 if isinstance(self.n_clusters, str) else self.n_clusters
             sample, counts = draw(self._without_gaps(rows, n_components), weights, random)
-            self.n_clusters_ = self._count_clusters(sample, random)
-            fitted = fit_consensus(
-                sample, counts, self.n_clusters_, self.n_landmarks, self.outlier_rate, random, self.n_jobs
+            views = self._read_views()
+            self.n_clusters_ = self._count_clusters(in_one_unit(sample, views) if views else sample, random)
+            settings = (self.n_landmarks, self.outlier_rate, random, self.n_jobs)
+            fitted = (
+                fit_views(sample, counts, self.n_clusters_, views, *settings)
+                if views
+                else fit_consensus(sample, counts, self.n_clusters_, *settings)
             )
             self._model, self.focal_sets_ = fitted.model, fitted.model.focal_sets
             self.member_names_, self.weights_ = fitted.names, fitted.weights
             self.reliabilities_, self.n_iter_ = fitted.reliabilities, fitted.n_iter
+            if fitted.view_reliabilities is not None:
+                self.view_reliabilities_ = fitted.view_reliabilities
             self._check_evidence(count_samples(len(rows), weights), self.n_clusters_)
             self._publish_masses(rows)
             self._learn_gaps_of(rows, self.n_clusters_, weights)
@@ -323,6 +343,12 @@ class CredalEnsemble(RowwiseClusterer):
             warn_of_small_clusters(labels, self.n_clusters_)
         self._name_samples(X)
         return self
+
+    def _read_views(self) -> list[IntArray]:
+        """Return the columns of each view; an empty list without views."""
+        if self.views is None:
+            return []
+        return columns_of(self.views, self.n_features_in_, getattr(self, "feature_names_in_", None))
 
     def _check_size(self, n_samples: int) -> None:
         if not isinstance(self.n_clusters, str) and n_samples < self.n_clusters:
@@ -350,6 +376,8 @@ class CredalEnsemble(RowwiseClusterer):
         check_parameters(self.rule, n_clusters, self.n_landmarks, self.n_init, self.tol, self.max_iter)
         if self._has_default_members:
             return
+        if self.views is not None:
+            raise ValueError("views is only for clusterers='auto'; remove it, or select columns in pipelines.")
         is_list = isinstance(self.clusterers, Sequence) and not isinstance(self.clusterers, str)
         members = self.clusterers if is_list else [self.clusterers]
         if not members or isinstance(self.clusterers, str):
@@ -412,6 +440,11 @@ class CredalEnsemble(RowwiseClusterer):
         if isinstance(model, ConsensusModel):
             fields.check_features(self, model.means.shape[1])
             fields.check_count(self, "n_clusters_", len(model.means))
+            return
+        if isinstance(model, ViewsModel):
+            fields.check_count(self, "n_clusters_", model.focal_sets.frame_size)
+            if max(view.columns.max() for view in model.views) >= self.n_features_in_:
+                raise ValueError("the columns of a view must be features")
             return
         landmarks = model.landmarks
         check_masses(landmarks.masses, landmarks.focal_sets)

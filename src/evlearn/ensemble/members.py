@@ -48,7 +48,12 @@ _TEMPERATURE, _SLOPE, _MAX_TEMPERATURE = 0.005, 0.2, 0.04
 
 
 def fit_members(
-    data: FloatArray, counts: FloatArray, n_clusters: int, random: np.random.RandomState, n_jobs: int | None
+    data: FloatArray,
+    counts: FloatArray,
+    n_clusters: int,
+    random: np.random.RandomState,
+    n_jobs: int | None,
+    is_view: bool = False,
 ) -> dict[str, IntArray]:
     """Return the cluster of each row by each member.
 
@@ -64,6 +69,9 @@ def fit_members(
         Random number generator.
     n_jobs : int or None
         Number of members that are fitted at the same time.
+    is_view : bool, default=False
+        Whether the columns are a view, which may be wide: members without covariance matrices are sufficient,
+        because the views confirm each other.
 
     Returns
     -------
@@ -73,7 +81,7 @@ def fit_members(
     if len(data) < _FEW_ROWS or n_clusters == 1:
         members = _MEMBERS_FOR_FEW_ROWS
     else:
-        members = _DISCRETE_MEMBERS if _is_discrete(data) else _MEMBERS
+        members = _DISCRETE_MEMBERS if _is_discrete(data) else _MEMBERS_OF_VIEWS if is_view else _MEMBERS
     seeds = random.randint(np.iinfo(np.int32).max, size=len(members))
     jobs = [
         delayed(_fit_quietly)(member, data, counts, n_clusters, int(seed))
@@ -195,5 +203,6 @@ _MEMBERS: dict[str, Member] = {
     "Ward clustering": _ward,
     "merged mixture": _merged_mixture,
 }
+_MEMBERS_OF_VIEWS = {name: _MEMBERS[name] for name in ("k-means", "spectral clustering", "Ward clustering")}
 _MEMBERS_FOR_FEW_ROWS: dict[str, Member] = {"k-means": _kmeans, "Ward clustering": _ward}
 _DISCRETE_MEMBERS: dict[str, Member] = {"k-means": _kmeans, "latent classes": _latent_classes}
