@@ -738,8 +738,8 @@ class CredalPartition:
         Parameters
         ----------
         groups : iterable of tuples of int
-            Groups of clusters, such as ``[(0, 3)]``. A group has the place and name of its smallest number, and the
-            following clusters move up, in the same order.
+            Groups of clusters, such as ``[(0, 3)]``. A group has the place and name of its smallest number, and
+            the following clusters move up, in the same order.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Cluster tracking: events between an old and a new model, and the old numbers for the clusters of the new model."""
+"""Cluster tracking: events between an old and a new model, and the numbers of the new clusters."""
 
 import copy
 from collections import Counter
@@ -16,8 +16,8 @@ from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 #: Minimum Dice coefficient of a cluster and its counterpart.
 _KEPT_OVERLAP = 0.3
-#: Share of a cluster without counterpart that another cluster contains if it is a part of that cluster, and minimum
-#: share of the other cluster that this part has.
+#: Minimum share of a cluster without counterpart in another cluster of which it is a part, and minimum share of
+#: this part in the other cluster.
 _CONTAINED, _MIN_PART = 0.5, 0.1
 #: Ratio of the shares of rows in 2 data sets below which a cluster does not exist in one of them.
 _ABSENT_RATIO = 0.3
@@ -60,7 +60,7 @@ class ClusterTracking:
     Attributes
     ----------
     events : tuple of ClusterEvent
-        One event for each old cluster, or several that are merged; and for each created cluster.
+        Events that involve each old and each new cluster.
     numbers : ndarray of int of shape (n_new_clusters,)
         Number of each new cluster: that of its old cluster, or a number that no old cluster has. The largest part
         of a split or merged cluster determines its number. ``numbers[labels]`` renumbers labels of the new model.
@@ -194,11 +194,11 @@ def track_clusters(old: Any, new: Any, X: Any = None, *, X_old: Any = None) -> C
     new : CredalPartition or fitted estimator
         New model, or its partition of X. The numbers of clusters may differ.
     X : array-like of shape (n_samples, n_features), default=None
-        New samples, usually those of the fit of `new`. None is possible for 2 partitions of the same samples, or 2
-        models of the same training samples.
+        New samples, usually those of the fit of `new`. None is possible for 2 partitions of the same samples, or
+        2 models of the same training samples.
     X_old : array-like of shape (n_old_samples, n_features), default=None
-        Old samples, usually those of the fit of `old`, if both are estimators. Without them, a new group inside an
-        old cluster is reported as a split, because both models have the same number of clusters for the same rows.
+        Old samples, usually those of the fit of `old`, if both are estimators. With them, a new group of samples
+        that the old model assigned to one of its clusters is reported as a created cluster and not as a split.
 
     Returns
     -------
@@ -211,14 +211,16 @@ def track_clusters(old: Any, new: Any, X: Any = None, *, X_old: Any = None) -> C
 
     Notes
     -----
-    The overlap of 2 clusters is the number of rows that both models assign to them, by pignistic probabilities. Rows
-    are weighted by the product of the largest pignistic probabilities of both models; outliers have a separate
-    row and column. With `X_old`, an old cluster does not exist any more if its share of X is less than 0.3 times its
-    share of `X_old`, and a new cluster is created if it has such a ratio of its share of `X_old` to that of X. The
-    other clusters are matched one to one so that the sum of Dice coefficients ``2 n_ij / (n_i + n_j)`` is maximal,
-    and pairs with a coefficient of at least 0.3 are kept. An old cluster without counterpart was merged into the new
-    cluster that contains at least half of it, if it is at least a tenth of that cluster; otherwise it was
-    removed. With the roles exchanged, a new cluster was split from an old one, or was created.
+    The overlap of an old and a new cluster is the number of rows in both, by pignistic probabilities, where a row
+    counts as much as the product of its largest pignistic probabilities in both models. Outliers have a separate
+    row and column of this table.
+
+    With `X_old`, an old cluster was removed if its share of the rows of X is less than 0.3 times its share of
+    `X_old`, and a new cluster was created if its share of `X_old` is less than 0.3 times its share of X. The
+    other clusters are matched one to one so that the sum of Dice coefficients ``2 n_ij / (n_i + n_j)`` is maximal;
+    pairs with a coefficient of at least 0.3 have the same number. An old cluster without counterpart was merged
+    into the new cluster that contains at least half of it, if it is at least a tenth of that cluster; otherwise it
+    was removed. With exchanged roles, a new cluster was split from an old one, or created.
 
     The confidence of an event is its share in 200 draws of the overlaps from their Dirichlet posterior
     distribution. It considers that the rows are a sample, and not that another fit may have other clusters.
@@ -265,7 +267,7 @@ def track_clusters(old: Any, new: Any, X: Any = None, *, X_old: Any = None) -> C
 
 
 def renumbered_table(focal_sets: FocalSets, numbers: IntArray, size: int) -> BoolArray:
-    """Return the sets on a frame of `size` clusters in which cluster k has the number ``numbers[k]``; -1 omits it."""
+    """Return the sets on a frame of `size` clusters in which cluster k has the number ``numbers[k]``, if any."""
     exists = numbers >= 0
     table = np.zeros((len(focal_sets), size), dtype=bool)
     table[:, numbers[exists]] = focal_sets.membership[:, exists]
@@ -295,7 +297,8 @@ def _overlap(old: CredalPartition, new: CredalPartition) -> FloatArray:
     """Return the weighted numbers of rows in pairs of clusters; outliers are last."""
     if old.n_samples != new.n_samples:
         raise ValueError(
-            f"old and new have {old.n_samples} and {new.n_samples} samples; pass X, or partitions of the same samples."
+            f"old and new have {old.n_samples} and {new.n_samples} samples; pass X, or partitions of the same "
+            "samples."
         )
     check_sample_names([old, new])
     labels, weights = zip(*(_certain_labels(partition) for partition in (old, new)), strict=True)
@@ -340,8 +343,8 @@ def _find_events(
     pairs = zip(*linear_sum_assignment(dice[np.ix_(old, new)], maximize=True), strict=True)
     matched = {int(old[i]): int(new[j]) for i, j in pairs if dice[old[i], new[j]] >= _KEPT_OVERLAP}
     merged = {int(i): _container(cells[i], old_sizes[i], new_sizes, new) for i in old if i not in matched}
-    taken = set(matched.values())
-    split = {int(j): _container(cells[:, j], new_sizes[j], old_sizes, old) for j in new if j not in taken}
+    targets = set(matched.values())
+    split = {int(j): _container(cells[:, j], new_sizes[j], old_sizes, old) for j in new if j not in targets}
     counterparts = np.full(len(new_exists), -1)
     for i, j in matched.items():
         counterparts[j] = i
