@@ -4,29 +4,31 @@
 
 In each of 20 draws, the samples are divided into random halves A and B, and one class is selected. `CCM` with
 default parameters, except those in `OPTIONS`, is fitted to A, to B, and to B without the selected class, with as
-many clusters as classes. There are 3 comparisons: *unchanged* (A and B), *removal* (A and B without the class) and
-*addition* (B without the class, and A). In *refit*, the second fit is independent; in *init*, it starts from the
-prototypes of the first one (`start_from`), without those whose share of samples has decreased most, or with those of
-bisected clusters.
+many clusters as classes. There are 3 comparisons: *unchanged* (A and B), *removal* (A and B without the class)
+and *addition* (B without the class, and A). In *refit*, the second fit is independent; in *init*, it starts from
+the prototypes of the first one (`start_from`), without those whose share of samples has decreased most, or with
+those of bisected clusters.
 
-*Preserved* is the share of new samples with equal numbers in both models, among those that are no outliers and whose
-old cluster still exists: the most frequent class of its samples is in the new data. No numbering can be better than
-*bound*, the best permutation in hindsight: the second fit assigned the other samples to another cluster. *Preserved
-(sure)* considers the samples that are sure in both models. *Identity* is the share of new samples with the number of
-an old cluster with the same most frequent class, among those for whose cluster there is one. *Detected*: the removed
-(created) clusters include one whose most frequent class is the selected one; *other events* counts all other events
-except kept clusters. *Quiet* is the share of unchanged draws without an event.
+*Preserved* is the share of new samples with equal numbers in both models, among those that are no outliers and
+whose old cluster still exists: the most frequent class of its samples is in the new data. No numbering can be
+better than *bound*, the best permutation in hindsight: the second fit assigned the other samples to another
+cluster. *Preserved (sure)* considers the samples that are sure in both models. *Identity* is the share of new
+samples with the number of an old cluster with the same most frequent class, among those for whose cluster there
+is one. *Detected*: the removed (created) clusters include one whose most frequent class is the selected one;
+*other events* counts all other events except kept clusters. *Quiet* is the share of unchanged draws without an
+event.
 
-All methods use the same models. *Tracking* has the rows of both halves, *tracking, new rows* only those of the new
-half. *Hungarian* matches labels of the new rows by `linear_sum_assignment`; clusters without counterpart are removed
-or created. *Overlap .5* is like MONIC: an old cluster is kept if a new one contains more than half of it, merged if
-several have this counterpart, split if several new clusters contain a quarter of it each and more than half together,
-and removed otherwise; new clusters without a source are created. Thresholds were chosen on *design*.
+All methods use the same models. *Tracking* has the rows of both halves, *tracking, new rows* only those of the
+new half. *Hungarian* matches labels of the new rows by `linear_sum_assignment`; clusters without counterpart are
+removed or created. *Overlap .5* is like MONIC: an old cluster is kept if a new one contains more than half of it,
+merged if several have this counterpart, split if several new clusters contain a quarter of it each and more than
+half together, and removed otherwise; new clusters without a source are created. Thresholds were chosen on
+*design*.
 
 *Nights* compares updates on digits: 8 nights with a random half of the samples each, without class 9 before the
-fifth night, and without class 0 after the sixth. *Agreement* is the share of samples of the night with equal numbers
-in the models of this night and the night before, *ARI* the agreement with the classes, *seconds* the time of the
-update.
+fifth night, and without class 0 after the sixth. *Agreement* is the share of samples of the night with equal
+numbers in the models of this night and the night before, *ARI* the agreement with the classes, *seconds* the time
+of the update.
 """
 
 import time

@@ -26,9 +26,8 @@ _DRAWS, _SEED = 200, 0
 #: Maximum number of events in a line of text.
 _MAX_LISTED = 10
 #: Kinds of events, in the order of the text.
-_KINDS = ("kept", "split", "merged", "removed", "created")
-
 _Kind: TypeAlias = Literal["kept", "split", "merged", "removed", "created"]
+_KINDS: tuple[_Kind, ...] = ("kept", "split", "merged", "removed", "created")
 _Key: TypeAlias = tuple[_Kind, tuple[int, ...], tuple[int, ...]]
 
 
@@ -132,8 +131,8 @@ class ClusterTracking:
     def _check_size(self, focal_sets: FocalSets) -> None:
         if focal_sets.frame_size != len(self.numbers):
             raise ValueError(
-                f"result has {focal_sets.frame_size} clusters, but the new model has {len(self.numbers)}; pass the "
-                "new model, or a partition that it predicted."
+                f"result has {focal_sets.frame_size} clusters, but the new model has {len(self.numbers)}; pass "
+                "the new model, or a partition that it predicted."
             )
 
     def to_frame(self) -> Any:
@@ -249,19 +248,20 @@ def track_clusters(old: Any, new: Any, X: Any = None, *, X_old: Any = None) -> C
         raise ValueError(
             "X_old needs X and 2 fitted estimators; pass models instead of partitions, or omit X_old."
         )
-    partitions = [_partition_of(result, X) for result in (old, new)]
-    focal_sets = [partition.focal_sets for partition in partitions]
-    overlaps = [_overlap(*partitions)]
+    first, second = _partition_of(old, X), _partition_of(new, X)
+    overlaps = [_overlap(first, second)]
     if X_old is not None:
-        overlaps.append(_overlap(*[_partition_of(result, X_old) for result in (old, new)]))
-    exists = [sets.membership.any(axis=0) for sets in focal_sets]
-    keys, counterparts = _find_events(overlaps, *exists)
-    random = np.random.default_rng(_SEED)
-    draws = [_find_events([_draw(table, random) for table in overlaps], *exists)[0] for _ in range(_DRAWS)]
-    counts = Counter(_unordered(key) for draw in draws for key in draw)
+        overlaps.append(_overlap(_partition_of(old, X_old), _partition_of(new, X_old)))
+    old_sets, new_sets = first.focal_sets, second.focal_sets
+    old_exists, new_exists = _existing(old_sets), _existing(new_sets)
+    keys, counterparts = _find_events(overlaps, old_exists, new_exists)
+    random, counts = np.random.default_rng(_SEED), Counter[Any]()
+    for _ in range(_DRAWS):
+        drawn = [_draw(table, random) for table in overlaps]
+        counts.update(map(_unordered, _find_events(drawn, old_exists, new_exists)[0]))
     events = [ClusterEvent(*key, counts[_unordered(key)] / _DRAWS) for key in keys]
-    numbers, n_numbers = _new_numbers(counterparts, *exists)
-    names = _names_of(*focal_sets, numbers, n_numbers)
+    numbers, n_numbers = _new_numbers(counterparts, old_exists, new_exists)
+    names = _names_of(old_sets, new_sets, numbers, n_numbers)
     events.sort(key=lambda event: (_KINDS.index(event.kind), event.old, event.new))
     return ClusterTracking(tuple(events), numbers, np.sum(overlaps, axis=0), n_numbers, names)
 
@@ -278,6 +278,11 @@ def renumbered_sets(focal_sets: FocalSets, numbers: IntArray, frame: int | Seque
     """Return the family of the sets with other numbers of the clusters."""
     size = frame if isinstance(frame, int) else len(frame)
     return FocalSets.from_membership(renumbered_table(focal_sets, numbers, size), frame)
+
+
+def _existing(focal_sets: FocalSets) -> BoolArray:
+    """Return False for numbers of removed clusters, which no focal set contains."""
+    return np.asarray(focal_sets.membership.any(axis=0))
 
 
 def _unordered(key: _Key) -> tuple[_Kind, frozenset[int], frozenset[int]]:
