@@ -60,7 +60,7 @@ SEEDS = {"design": 1000, "judged": 0}
 OPTIONS = {"embeddings": {"max_iter": 20}}
 MAX_ROWS = {"segment": 1500, "texture": 1500}
 TRACKING, NEW_ROWS, HUNGARIAN, MONIC = "tracking", "tracking, new rows", "Hungarian", "overlap .5"
-NIGHTS, NIGHT_SEEDS = 8, 5
+NIGHTS, NIGHT_SEEDS = 8, 3
 
 
 class Comparison(NamedTuple):

@@ -4,7 +4,7 @@ import copy
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from evlearn.belief import FocalSets, reorder_masses
 from evlearn.partition.alignment import check_sample_names
 from evlearn.partition.credal_partition import CredalPartition
 from evlearn.utils.formatting import join_first
-from evlearn.utils.typing import BoolArray, FloatArray, IntArray
+from evlearn.utils.typing import BoolArray, ClustererLike, DataLike, FloatArray, IntArray
 
 #: Minimum Dice coefficient of a cluster and its counterpart.
 _KEPT_OVERLAP = 0.3
@@ -28,6 +28,7 @@ _MAX_LISTED = 10
 #: Kinds of events, in the order of the text.
 _Kind: TypeAlias = Literal["kept", "split", "merged", "removed", "created"]
 _KINDS: tuple[_Kind, ...] = ("kept", "split", "merged", "removed", "created")
+_Result = TypeVar("_Result")
 _Key: TypeAlias = tuple[_Kind, tuple[int, ...], tuple[int, ...]]
 
 
@@ -67,13 +68,15 @@ class ClusterTracking:
         Number of rows in each pair of clusters, weighted by certainty. The last row and column are outliers.
     n_numbers : int
         Number of numbers that were ever used, including those of removed clusters.
+    names : tuple of str or None
+        Name of each number, if the clusters of a model have names.
     """
 
     events: tuple[ClusterEvent, ...]
     numbers: IntArray
     overlap: FloatArray
     n_numbers: int
-    _names: tuple[str, ...] | None = None
+    names: tuple[str, ...] | None
 
     def of_kind(self, kind: _Kind) -> tuple[ClusterEvent, ...]:
         """Return the events of a kind.
@@ -92,7 +95,7 @@ class ClusterTracking:
             raise ValueError(f"kind must be one of {list(_KINDS)}, got {kind!r}.")
         return tuple(event for event in self.events if event.kind == kind)
 
-    def renumber(self, result: Any) -> Any:
+    def renumber(self, result: _Result) -> _Result:
         """Return the new model, or a partition that it predicted, with the numbers of the old clusters.
 
         Parameters
@@ -106,6 +109,10 @@ class ClusterTracking:
             Renumbered copy. Its clusters keep the names of the old clusters. The numbers of removed clusters
             remain as clusters without samples and without mass, so that they are not used again.
         """
+        renumbered: _Result = self._renumber(result)
+        return renumbered
+
+    def _renumber(self, result: Any) -> Any:
         if isinstance(result, CredalPartition):
             self._check_size(result.focal_sets)
             table = renumbered_table(result.focal_sets, self.numbers, self.n_numbers)
@@ -114,7 +121,7 @@ class ClusterTracking:
         if hasattr(result, "steps"):
             pipeline = copy.copy(result)
             name, clusterer = result.steps[-1]
-            pipeline.steps = [*result.steps[:-1], (name, self.renumber(clusterer))]
+            pipeline.steps = [*result.steps[:-1], (name, self._renumber(clusterer))]
             return pipeline
         if not hasattr(result, "_renumber"):
             raise TypeError(
@@ -126,7 +133,7 @@ class ClusterTracking:
 
     @property
     def _frame(self) -> int | tuple[str, ...]:
-        return self.n_numbers if self._names is None else self._names
+        return self.n_numbers if self.names is None else self.names
 
     def _check_size(self, focal_sets: FocalSets) -> None:
         if focal_sets.frame_size != len(self.numbers):
@@ -159,7 +166,7 @@ class ClusterTracking:
         return tuple(int(self.numbers[cluster]) for cluster in event.new)
 
     def _name(self, number: int) -> str:
-        return str(number) if self._names is None else self._names[number]
+        return str(number) if self.names is None else self.names[number]
 
     def _describe(self, event: ClusterEvent) -> str:
         numbers = event.old if event.kind == "removed" else self._numbers_of(event)
@@ -182,7 +189,13 @@ class ClusterTracking:
     __repr__ = __str__
 
 
-def track_clusters(old: Any, new: Any, X: Any = None, *, X_old: Any = None) -> ClusterTracking:
+def track_clusters(
+    old: CredalPartition | ClustererLike,
+    new: CredalPartition | ClustererLike,
+    X: DataLike | None = None,
+    *,
+    X_old: DataLike | None = None,
+) -> ClusterTracking:
     """Compare the clusters of a new model with those of an old model: kept, split, merged, removed or created.
 
     Parameters
