@@ -35,7 +35,8 @@ from evlearn.utils.typing import BoolArray, DaskLike, DataLike, FloatArray, IntA
 _BLOCK_ROWS = 256
 #: Pattern of labels of focal sets, which are column names of masses in Parquet files.
 _LABEL = re.compile(r"∅|Ω|\{.*\}", re.DOTALL)
-_OF_TRAINING_SAMPLES = ("credal_partition_", "masses_", "labels_")
+#: Attributes that describe the training samples only.
+OF_TRAINING_SAMPLES = ("credal_partition_", "masses_", "labels_")
 
 
 class RowModel(Protocol):
@@ -211,7 +212,7 @@ class RowwiseClusterer(EvidentialClusterer):
     if not TYPE_CHECKING:  # for type checkers, a misspelled name is an error
 
         def __getattr__(self, name: str) -> Any:
-            if name in _OF_TRAINING_SAMPLES and "_model" in self.__dict__:
+            if name in OF_TRAINING_SAMPLES and "_model" in self.__dict__:
                 # A model file contains neither masses nor `_no_masses`.
                 reason = self.__dict__.get("_no_masses", "it is not in the model file that this was loaded from")
                 raise AttributeError(
@@ -312,7 +313,7 @@ class RowwiseClusterer(EvidentialClusterer):
         refuse_too_many_sets(focal_sets, n_clusters, shape, rows.dtype.itemsize, instead=instead)
 
     def _publish_masses(self, rows: RowDataset) -> None:
-        for name in (*_OF_TRAINING_SAMPLES, "_no_masses"):
+        for name in (*OF_TRAINING_SAMPLES, "_no_masses"):
             self.__dict__.pop(name, None)
         if not self.store_masses:
             self._no_masses = "store_masses is False"

@@ -1,5 +1,6 @@
 """Costs of sets of clusters, and the masses of minimum cost, for all methods with prototypes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
@@ -7,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from evlearn.belief import FocalSets
+from evlearn.partition.tracking import renumbered_sets, renumbered_table
 from evlearn.storage import fields
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_shape
@@ -62,6 +64,12 @@ class SetCosts:
         # The barycenter of a single cluster is its prototype, so its cost is the squared distance for any gamma.
         return cls(focal_sets, (1 + gamma / size) / (size + gamma), gamma / (size + gamma), delta * delta, beta)
 
+    def renumber(self, numbers: IntArray, frame: int | Sequence[str]) -> "SetCosts":
+        """Return the costs on a frame in which cluster k has the number ``numbers[k]``; -1 omits it."""
+        focal_sets = renumbered_sets(self.focal_sets, numbers, frame)
+        order = np.argsort(renumbered_positions(self.focal_sets, focal_sets, numbers)[1:])
+        return SetCosts(focal_sets, self.spread[order], self.gain[order], self.empty, self.beta)
+
     @cached_property
     def membership(self) -> FloatArray:
         """Nonempty sets as rows of zeros and ones."""
@@ -96,6 +104,11 @@ class SetCosts:
             squares = ((points - np.repeat(centers, sizes, axis=0)) ** 2).sum(axis=1)
             spreads[sets] = np.add.reduceat(squares, first) / sizes
         return spreads
+
+
+def renumbered_positions(old: FocalSets, new: FocalSets, numbers: IntArray) -> IntArray:
+    """Return the position of each old set among the sets with the new numbers of the clusters."""
+    return new.positions(renumbered_table(old, numbers, new.frame_size))
 
 
 def masses_of_costs(costs: FloatArray, beta: float) -> FloatArray:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import operator
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -675,6 +676,103 @@ class CredalPartition:
         sets = self.focal_sets.membership[:, numbers]
         masses, focal_sets = belief.reorder_masses(self.masses, sets, self.n_clusters if names is None else names)
         return self._derive(masses, focal_sets, self._index)
+
+    def merge(self, groups: Iterable[Iterable[int]]) -> CredalPartition:
+        """Return the partition with merged clusters.
+
+        Parameters
+        ----------
+        groups : iterable of tuples of int
+            Groups of clusters, such as ``[(0, 3)]``. A group has the place and name of its smallest number, and
+            the following clusters move up, in the same order.
+
+        Returns
+        -------
+        CredalPartition
+            Coarser partition. Mass on several clusters of a group supports the merged cluster, so samples that
+            were torn between them may become sure.
+
+        Examples
+        --------
+        >>> from evlearn import CredalPartition
+        >>> partition = CredalPartition.from_hard([0, 1, 2, 3])
+        >>> partition.merge([(0, 3)]).to_hard()
+        array([0, 1, 2, 0])
+        """
+        target = np.arange(self.n_clusters)
+        merged: set[int] = set()
+        for group in groups:
+            members = {operator.index(cluster) for cluster in group}
+            if not members or not members <= set(range(self.n_clusters)) - merged:
+                raise ValueError(
+                    f"groups must contain different clusters from 0 to {self.n_clusters - 1}, got "
+                    f"{sorted(members)}; list each cluster once."
+                )
+            merged |= members
+            target[list(members)] = min(members)
+        first, numbers = np.unique(target, return_inverse=True)
+        coarser = np.zeros((len(self.focal_sets), len(first)), dtype=bool)
+        for cluster, number in enumerate(numbers):
+            coarser[:, number] |= self.focal_sets.membership[:, cluster]
+        names = self.focal_sets.names
+        return self._with_sets(self.masses, coarser, None if names is None else [names[k] for k in first])
+
+    def split(self, cluster: int, parts: npt.ArrayLike) -> CredalPartition:
+        """Return the partition with a cluster that is split into parts.
+
+        Parameters
+        ----------
+        cluster : int
+            Number of the cluster.
+        parts : array-like of int of shape (n_samples,)
+            Part of each sample, from 0, for example predicted by a clusterer for the samples of the cluster; -1 if
+            it is unknown. Part 0 keeps the number and the name of the cluster, and the other parts are the last
+            clusters.
+
+        Returns
+        -------
+        CredalPartition
+            Finer partition. All mass on sets with the cluster is on sets with the part of the sample, or with all
+            parts if it is unknown.
+
+        Examples
+        --------
+        >>> from evlearn import CredalPartition
+        >>> partition = CredalPartition.from_hard([0, 0, 1, 1])
+        >>> partition.split(0, [0, 1, -1, -1]).to_hard()
+        array([0, 2, 1, 1])
+        """
+        labels = np.asarray(parts)
+        if not 0 <= operator.index(cluster) < self.n_clusters:
+            raise ValueError(f"cluster must be from 0 to {self.n_clusters - 1}, got {cluster}.")
+        if labels.shape != (self.n_samples,) or labels.dtype.kind not in "iu" or labels.min() < -1:
+            raise ValueError(
+                f"parts must be {self.n_samples} integers of at least -1, one for each sample, got shape "
+                f"{labels.shape} and type {labels.dtype}."
+            )
+        n_added = max(int(labels.max()), 0)
+        places = np.r_[cluster, self.n_clusters + np.arange(n_added)]
+        membership = np.pad(self.focal_sets.membership, ((0, 0), (0, n_added)))
+        has_cluster = membership[:, cluster].copy()
+        membership[:, cluster] = False
+        tables, masses = [membership[~has_cluster]], [self.masses[:, ~has_cluster]]
+        for part in np.unique(labels):
+            sets = membership[has_cluster]
+            sets[:, places if part < 0 else places[part]] = True
+            tables.append(sets)
+            masses.append(np.where((labels == part)[:, None], self.masses[:, has_cluster], 0))
+        names = self.focal_sets.names
+        if names is not None:
+            names = (*names, *(f"{names[cluster]} {part}" for part in range(1, n_added + 1)))
+        return self._with_sets(np.hstack(masses), np.vstack(tables), names)
+
+    def _with_sets(self, masses: FloatArray, table: BoolArray, names: Sequence[str] | None) -> CredalPartition:
+        """Return a partition with the masses on the sets of a table; the masses of equal sets are added."""
+        focal_sets = FocalSets.from_membership(table, names)
+        totals = np.zeros((len(masses), len(focal_sets)), dtype=masses.dtype)
+        for column, position in enumerate(focal_sets.positions(table)):
+            totals[:, position] += masses[:, column]
+        return self._derive(totals, focal_sets, self._index)
 
     def __getitem__(self, samples: Any) -> CredalPartition:
         if isinstance(samples, tuple):

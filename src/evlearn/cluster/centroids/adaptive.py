@@ -17,7 +17,7 @@ from evlearn.cluster.set_costs import SetCosts, masses_of_costs, powers_of, solv
 from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.parameters import Specification
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_choice, check_real, check_shape
 
 _BLOCK_ROWS = 4096  # rows per block, so that the products stay in the cache
@@ -126,6 +126,9 @@ class AdaptiveModel(PrototypeModel):
         """Return the model with the best prototypes for the statistics, then the best metrics for these."""
         prototypes = self.prototypes if self.fixed else self._solve_prototypes(statistics)
         return replace(self, prototypes=prototypes, metrics=self._solve_metrics(statistics, prototypes))
+
+    def _cluster_arrays(self, clusters: IntArray) -> dict[str, Any]:
+        return {"metrics": self.metrics[clusters]}
 
     @property
     def set_metrics(self) -> FloatArray:

@@ -1,6 +1,7 @@
 """Base class of clusterers with prototypes."""
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
 
@@ -31,14 +32,14 @@ from evlearn.cluster.fit_warnings import (
 )
 from evlearn.cluster.focal_families import SelectedSetsLike
 from evlearn.cluster.missing_values import mean_with_gaps
-from evlearn.cluster.row_clusterer import RowwiseClusterer
+from evlearn.cluster.row_clusterer import OF_TRAINING_SAMPLES, RowwiseClusterer
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.mixture.missing_values import Gaps
 from evlearn.storage import fields
 from evlearn.storage.checkpoints import Checkpoint, identity_of
 from evlearn.utils.convergence import publish_trace
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import DataLike, FloatArray, NumbersLike, PathLike, RandomSeed
+from evlearn.utils.typing import DataLike, FloatArray, IntArray, NumbersLike, PathLike, RandomSeed
 from evlearn.utils.validation import check_real, check_shape
 
 
@@ -221,6 +222,27 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
         self.delta_, self.beta_ = parameters.delta, parameters.beta
         if hasattr(self, "alpha"):
             self.alpha_ = parameters.alpha
+
+    def _renumber(self, numbers: IntArray, frame: int | Sequence[str]) -> Self:
+        """Return a copy on a frame in which cluster k has the number ``numbers[k]``, see `ClusterTracking`."""
+        check_is_fitted(self)
+        model: Model = self._model
+        copied = copy.copy(self)
+        copied._model = renumbered = model.renumber(numbers, frame)
+        copied.focal_sets_, copied.cluster_centers_ = renumbered.focal_sets, renumbered.centers
+        if isinstance(renumbered, AdaptiveModel):
+            copied.metrics_ = renumbered.metrics
+        if "n_clusters_" in self.__dict__:
+            copied.n_clusters_ = len(renumbered.prototypes)
+        statistics = self.__dict__.get("_statistics")
+        if statistics is not None:
+            copied.__dict__["_statistics"] = statistics.renumber(model.focal_sets, renumbered.focal_sets, numbers)
+            if len(renumbered.prototypes) > (numbers >= 0).sum():
+                copied.__dict__["_warmup_buffer"] = None  # another fit would not have the missing numbers
+        for name in OF_TRAINING_SAMPLES:
+            copied.__dict__.pop(name, None)
+        copied._no_masses = "the model was renumbered"
+        return copied
 
     def _warn_of_collapse(self, parameters: ResolvedParameters) -> None:
         n_clusters = len(self.cluster_centers_)

@@ -13,7 +13,7 @@ Models have internal coordinates, centered and scaled by a power of 2, so the re
 location nor on the unit of the data.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple, Self
@@ -25,10 +25,17 @@ import evlearn.kernels.prototypes as kernel
 from evlearn.belief import FocalSets
 from evlearn.blocks.sparse import Features, SparseBlock
 from evlearn.cluster.outlier_rule import OutlierRule, Segments
-from evlearn.cluster.set_costs import SetCosts, masses_of_costs, powers_of, solve_positive, total_cost
+from evlearn.cluster.set_costs import (
+    SetCosts,
+    masses_of_costs,
+    powers_of,
+    renumbered_positions,
+    solve_positive,
+    total_cost,
+)
 from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_shape, distance_ratios
 
 #: Range of values whose squares neither overflow nor underflow, with a safety margin.
@@ -134,6 +141,22 @@ class Statistics:
         scatter = None if self.scatter is None else self.scatter * factor
         return Statistics(self.cost * factor, self.powers * factor, self.sums * factor, scatter)
 
+    def renumber(self, old: FocalSets, new: FocalSets, numbers: IntArray) -> "Statistics":
+        """Return the statistics on a frame in which cluster k has the number ``numbers[k]``."""
+        sets = renumbered_positions(old, new, numbers)
+        powers = np.zeros(len(new))
+        powers[sets] = self.powers
+        exists = numbers >= 0
+        if self.scatter is not None:  # sums for each nonempty set
+            sums = np.zeros((len(new) - 1, self.sums.shape[1]))
+            sums[sets[1:] - 1] = self.sums
+            scatter = np.zeros((new.frame_size, *self.scatter.shape[1:]))
+            scatter[numbers[exists]] = self.scatter[exists]
+            return Statistics(self.cost, powers, sums, scatter)
+        sums = np.zeros((new.frame_size, self.sums.shape[1]))
+        sums[numbers[exists]] = self.sums[exists]
+        return Statistics(self.cost, powers, sums)
+
 
 @dataclass(frozen=True)
 class PrototypeModel:
@@ -180,6 +203,24 @@ class PrototypeModel:
     def empty_cost(self) -> float:
         """Cost of the empty set in squared units of the model."""
         return float(self.costs.empty * self.coordinates.scale**2)
+
+    def renumber(self, numbers: IntArray, frame: int | Sequence[str]) -> Self:
+        """Return the model on a frame in which cluster k has the number ``numbers[k]``; -1 omits it.
+
+        Numbers without a cluster are in no focal set. Their prototypes equal that of another cluster, so that they
+        influence neither masses nor outliers.
+        """
+        size = frame if isinstance(frame, int) else len(frame)
+        exists = numbers >= 0
+        clusters = np.full(size, np.flatnonzero(exists)[0])
+        clusters[numbers[exists]] = np.flatnonzero(exists)
+        outliers = self.outliers and replace(self.outliers, reaches=self.outliers.reaches[clusters])
+        costs, changes = self.costs.renumber(numbers, frame), self._cluster_arrays(clusters)
+        return replace(self, costs=costs, prototypes=self.prototypes[clusters], outliers=outliers, **changes)
+
+    def _cluster_arrays(self, clusters: IntArray) -> dict[str, Any]:
+        """Return other arrays with a row for each cluster."""
+        return {}
 
     @property
     def _final_empty_cost(self) -> float:
