@@ -29,9 +29,9 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.common import record, reference
 from benchmarks.common.cells import cell, published, with_data, without_data
-from benchmarks.common.papers import ECM, BootClus
 from benchmarks.studies.reproduction import coverage
 from benchmarks.studies.reproduction.figures import name_clusters
+from evlearn import papers
 from evlearn.cluster import EVCLUS, FocalFamily, Quantile
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.covariance_models import MULTIVARIATE
@@ -163,7 +163,7 @@ def small_study(true_model, assumed, models=None, n_datasets=20, n_bootstrap=300
 def example():
     """Return 2 mass functions of ECM on the butterfly without its outlier, and their pairwise masses."""
     X = pd.read_csv(reference.data("butterfly.csv")).to_numpy()[:11]
-    partition = ECM(2, delta=100, tol=1e-12, max_iter=10_000, random_state=0).fit(X).credal_partition_
+    partition = papers.ecm(2, delta=100, tol=1e-12, max_iter=10_000, random_state=0).fit(X).credal_partition_
     if partition.masses[3, 1] > partition.masses[3, 2]:
         partition = partition.permute_clusters([1, 0])
     pair = partition.relational([(3, 4)])
@@ -191,13 +191,10 @@ def irises(n_seeds):
     mixture = ParsimoniousGaussianMixture(3, variance_floor=0, random_state=0).fit(X)
     counts = crisp_table(y, mixture.predict(X))
     fitted = [
-        name_clusters(
-            BootClus(3, covariance_models="VEV", n_bootstrap=1000, random_state=seed).fit(X).credal_partition_,
-            y,
-        )
+        name_clusters(papers.bootclus(3, model="VEV", random_state=seed).fit(X).credal_partition_, y)
         for seed in range(n_seeds)
     ]
-    ecm = ECM(3, focal_sets=MUTUAL_NEIGHBORS, delta=100, n_init=5, random_state=0).fit(X)
+    ecm = papers.ecm(3, focal_sets=MUTUAL_NEIGHBORS, delta=100, n_init=5, random_state=0).fit(X)
     location, row = f"{PAPER}, Section 4.2", "Iris, mixture"
     settings = f"VEV, n_bootstrap=1000, {MIXTURE}"
     return [
@@ -241,7 +238,7 @@ def diabetes(n_seeds):
     )
     counts, scaled = crisp_table(y, labels), StandardScaler().fit_transform(X)
     fitted = by_bootclus(n_seeds, EARLY_DIABETES)
-    ecm = ECM(3, focal_sets=MUTUAL_NEIGHBORS, delta=100, n_init=5, random_state=0).fit(scaled)
+    ecm = papers.ecm(3, focal_sets=MUTUAL_NEIGHBORS, delta=100, n_init=5, random_state=0).fit(scaled)
     location, row, row_of_errors = (
         f"{PAPER}, Section 4.2",
         "Diabetes, mixture",
@@ -284,7 +281,7 @@ def by_bootclus(n_seeds, tol):
     """Return partitions of Bootclus on Diabetes, with several seeds."""
     X, y = load_diabetes()
     mixture = ParsimoniousGaussianMixture(3, covariance_models="VVV", tol=tol, variance_floor=0)
-    models = [BootClus(mixture=mixture, n_bootstrap=1000, random_state=seed).fit(X) for seed in range(n_seeds)]
+    models = [papers.bootclus(mixture=mixture, random_state=seed).fit(X) for seed in range(n_seeds)]
     return [name_clusters(model.credal_partition_, y) for model in models]
 
 
@@ -399,7 +396,7 @@ def neighboring_sets(X):
     """Return the number of single clusters, and of pairs that are among the 2 nearest neighbors of each other."""
     family = FocalFamily("neighbor_pairs", n_neighbors=2)
     settings = {"focal_sets": family, "n_bootstrap": 20, "n_partners": 20}
-    model = BootClus(7, covariance_models="VVV", **settings, random_state=0).fit(X)
+    model = papers.bootclus(7, model="VVV", **settings, random_state=0).fit(X)
     return len(model.focal_sets_) - 1
 
 

@@ -39,7 +39,6 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.common import reference
 from benchmarks.common.cells import cell, published, with_data, without_data
-from benchmarks.common.papers import RECM, ECMdd
 from benchmarks.studies.peers import nn_constraints
 from benchmarks.studies.reproduction import figures, nnevclus_causes
 from benchmarks.studies.reproduction.nnevclus_methods import (
@@ -53,14 +52,14 @@ from benchmarks.studies.reproduction.nnevclus_methods import (
     settings,
     words,
 )
+from evlearn import papers
 from evlearn.belief import MassFunction
-from evlearn.cluster import EVCLUS, Quantile
+from evlearn.cluster import Quantile
 from evlearn.cluster.neighbors.belief_peaks import belief_peaks
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_core_and_ring, make_fourclass
 from evlearn.metric_learning import FDA, PCCA
 from evlearn.neural import NNEVCLUS, Solver
-from evlearn.utils.parameters import with_switches
 
 PAPER = "NN-EVCLUS"
 ARI = 0.05
@@ -174,14 +173,7 @@ def accept_lower(entry):
 
 def fit_network(X, n_hidden, **changes):
     """Fit the network of Example 4."""
-    options = {
-        "focal_sets": "pairs",
-        "network": (n_hidden,),
-        "init": ("random", None),
-        "d0": Quantile(0.9),
-        "tol": 1e-4,
-    } | changes
-    return NNEVCLUS(4, random_state=0, **options).fit(X)
+    return papers.nn_evclus(4, network=(n_hidden,), random_state=0, **changes).fit(X)
 
 
 def architecture():
@@ -257,26 +249,15 @@ def protein(quick):
     return cells
 
 
-def network_of_components(n_clusters, *, n_components, **parameters):
-    """Return NN-EVCLUS whose inputs are principal components of dissimilarities."""
-    return with_switches(NNEVCLUS(n_clusters, **parameters), n_components=n_components)
-
-
 PROTEIN = {
-    "EVCLUS": (EVCLUS, {"focal_sets": "simple", "d0": Quantile(1.0), "init": "random", "tol": 1e-6}),
+    "EVCLUS": (papers.evclus, {"d0": Quantile(1.0), "init": "random", "tol": 1e-6}),
     "NN-EVCLUS": (
-        network_of_components,
-        {
-            "focal_sets": "simple",
-            "n_components": 3,
-            "network": (20,),
-            "d0": Quantile(1.0),
-            "init": ("random", None),
-        },
+        papers.nn_evclus,
+        {"focal_sets": "simple", "n_components": 3, "network": (20,), "d0": Quantile(1.0)},
     ),
-    "RECM": (RECM, {"focal_sets": "simple", "alpha": 1.0, "beta": 1.5, "delta": "max"}),
-    "sECMdd": (ECMdd, {"medoids": "single", "focal_sets": "pairs", "delta": "max", "init": "random"}),
-    "wECMdd": (ECMdd, {"medoids": "weighted", "focal_sets": "pairs", "delta": "max", "init": "random"}),
+    "RECM": (papers.recm, {"focal_sets": "simple", "delta": "max"}),
+    "sECMdd": (papers.ecmdd, {"medoids": "single", "focal_sets": "pairs", "delta": "max", "init": "random"}),
+    "wECMdd": (papers.ecmdd, {"medoids": "weighted", "focal_sets": "pairs", "delta": "max", "init": "random"}),
 }
 
 
@@ -285,7 +266,7 @@ def protein_runs(method, D, y, n_batches, **changes):
     kind, options = PROTEIN[method]
     options = {**options, **changes}
     if options.get("delta") == "max":  # RECM has delta, ECMdd its square in units of the dissimilarities
-        options["delta"] = D.max() if kind is RECM else D.max() ** 0.5
+        options["delta"] = D.max() if kind is papers.recm else D.max() ** 0.5
     best, singles, objectives, durations = [], [], [], []
     for batch in range(n_batches):
         results = []

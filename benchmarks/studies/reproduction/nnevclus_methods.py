@@ -10,10 +10,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from benchmarks.common import reference
-from benchmarks.common.papers import BPEC, CCM, ECM, EVCLUS, BootClus, ECMdd
+from evlearn import papers
 from evlearn.cluster import FocalFamily, Quantile
 from evlearn.cluster.neighbors.belief_peaks import belief_peaks
-from evlearn.neural import NNEVCLUS
 
 STARTS = 5
 NEIGHBORS = 50
@@ -128,8 +127,8 @@ def settings(method, n_clusters):
     medoids = {"metric": "sqeuclidean", "focal_sets": "simple", "delta": 5, "init": "random"}
     return {
         "EVCLUS": evclus,
-        "NN-EV": {**evclus, "init": ("random", None)},
-        "NN-EV-bp": {**evclus, "init": ("random", None), "label_weight": 0.5},
+        "NN-EV": {},
+        "NN-EV-bp": {"label_weight": 0.5},
         "ECM": {**ecm, "init": "random"},
         "ECM-bp": ecm,
         "CCM": {"delta": 5, "init": "random"},
@@ -137,19 +136,26 @@ def settings(method, n_clusters):
         "sECMdd": {"medoids": "single", **medoids},
         "wECMdd": {"medoids": "weighted", **medoids},
         "BPEC": {**ecm, "n_neighbors": NEIGHBORS, "metric": "adaptive"},
-        "Bootclus": {"n_bootstrap": 500, "variance_floor": 0},
+        "Bootclus": {"n_bootstrap": 500},
     }[method]
 
 
 def fit(method, X, n_clusters, seed, **changes):
     """Fit a method of Table 3."""
-    kinds = {"EVCLUS": EVCLUS, "NN-EV": NNEVCLUS, "ECM": ECM, "CCM": CCM, "sECMdd": ECMdd, "wECMdd": ECMdd}
-    kind = (kinds | {"BPEC": BPEC, "Bootclus": BootClus})[method.removesuffix("-bp")]
+    kinds = {
+        "EVCLUS": papers.evclus,
+        "NN-EV": papers.nn_evclus,
+        "ECM": papers.ecm,
+        "CCM": papers.ccm,
+        "sECMdd": papers.ecmdd,
+        "wECMdd": papers.ecmdd,
+    }
+    kind = (kinds | {"BPEC": papers.bpec, "Bootclus": papers.bootclus})[method.removesuffix("-bp")]
     model = kind(n_clusters, **(settings(method, n_clusters) | changes), random_state=seed)
     if not method.endswith("-bp"):
         return model.fit(X)
     peaks = belief_peaks(X, n_neighbors=NEIGHBORS, q=0.9).peaks(n_peaks=n_clusters)
-    if kind is not NNEVCLUS:
+    if kind is not papers.nn_evclus:
         return model.set_params(init=X[peaks]).fit(X)
     labels = np.full(len(X), -1)
     labels[peaks] = np.arange(n_clusters)

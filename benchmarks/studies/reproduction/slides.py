@@ -22,8 +22,8 @@ from sklearn.metrics import confusion_matrix
 
 from benchmarks.common import reference
 from benchmarks.common.cells import cell, published, with_data, without_data
-from benchmarks.common.papers import ECM
 from benchmarks.studies.reproduction.figures import fit_protein, load, n_errors
+from evlearn import papers
 from evlearn.belief import FocalSets, MassFunction
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier
 from evlearn.cluster import EVCLUS
@@ -130,7 +130,7 @@ def cluster_number(X, y):
     """Return the number of clusters with the smallest nonspecificity."""
     numbers = range(2, 7)
     values = [
-        ECM(number, alpha=2, delta=20**0.5, n_init=3, random_state=0).fit(X).credal_partition_.nonspecificity()
+        papers.ecm(number, alpha=2, delta=20**0.5, n_init=3, random_state=0).fit(X).credal_partition_.nonspecificity()
         for number in numbers
     ]
     best = numbers[int(np.argmin(values))]
