@@ -130,7 +130,9 @@ def cluster_number(X, y):
     """Return the number of clusters with the smallest nonspecificity."""
     numbers = range(2, 7)
     values = [
-        papers.ecm(number, alpha=2, delta=20**0.5, n_init=3, random_state=0).fit(X).credal_partition_.nonspecificity()
+        papers.ecm(number, alpha=2, delta=20**0.5, n_init=3, random_state=0)
+        .fit(X)
+        .credal_partition_.nonspecificity()
         for number in numbers
     ]
     best = numbers[int(np.argmin(values))]
