@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.common import record, reference
 from benchmarks.common.cells import cell, published, with_data, without_data
-from benchmarks.studies.reproduction import coverage
+from benchmarks.studies.reproduction import comparisons, coverage
 from benchmarks.studies.reproduction.figures import name_clusters
 from evlearn import papers
 from evlearn.cluster import EVCLUS, FocalFamily, Quantile
@@ -73,8 +73,12 @@ def study(quick):
 
 
 def coverages():
-    """Return the cells of the study of coverage."""
-    results = record.load("reproduction_coverage")
+    """Return the cells of the recorded study of coverage."""
+    return cells_of_coverage(record.load("reproduction_coverage"))
+
+
+def cells_of_coverage(results):
+    """Return the cells of a study of coverage."""
     settings = f"{results['n_bootstrap']} resamples of {results['datasets']} data sets, EM with tol=1e-6"
     cells = []
     for entry in results["cells"]:
@@ -398,6 +402,26 @@ def neighboring_sets(X):
     settings = {"focal_sets": family, "n_bootstrap": 20, "n_partners": 20}
     model = papers.bootclus(7, model="VVV", **settings, random_state=0).fit(X)
     return len(model.focal_sets_) - 1
+
+
+def coverage_of(number, quick):
+    """Return the cells of Table 2, 3 or 4 from a new run."""
+    size = (4, 200) if quick else (100, 1000)
+    return cells_of_coverage(coverage.coverage(*size, 1 if quick else 2, [number]))
+
+
+#: Tables and examples with their functions of `quick`.
+PARTS = {
+    "Table 2": partial(coverage_of, 1),
+    "Table 3": partial(coverage_of, 2),
+    "Table 4": partial(coverage_of, 3),
+    "Example 2": lambda quick: example(),
+    "Tables 5 to 8, Iris": lambda quick: irises(1 if quick else 5),
+    "Tables 9 to 12, Diabetes": lambda quick: diabetes(1 if quick else 5),
+    "GvHD": lambda quick: cells_in_blood(1 if quick else 5),
+}
+#: Figures without printed numbers, with their functions of `quick`.
+PICTURES = {"Example 3, Figure 4": comparisons.example_3}
 
 
 def cells_without_data():
