@@ -421,7 +421,7 @@ PARTS = {
     "GvHD": lambda quick: cells_in_blood(1 if quick else 5),
 }
 #: Figures without printed numbers, with their functions of `quick`.
-PICTURES = {"Example 3, Figure 4": comparisons.example_3}
+PICTURES = {"Examples 3 and 4, Figures 3 to 5": comparisons.example_3}
 
 
 def cells_without_data():

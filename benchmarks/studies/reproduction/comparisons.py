@@ -3,18 +3,19 @@
 - k-CEVCLUS, Figures 3 and 4: k-CEVCLUS and CECM by the number of constraints. CEVCLUS by gradient descent is not
   implemented.
 - NN-EVCLUS, Figures 23 to 26: consistency and nonspecificity of the methods of Tables 3 and 6, for one run each.
-- Bootclus, Example 3: its data are a random draw that was not published. Ours is another draw of the mixture, which is
-  also the first mixture of the study of coverage, and pairs of different probability are chosen.
+- Bootclus, Example 3: its data are a random draw that was not published. Ours is another draw of 30 samples of the
+  same mixture, and pairs of different probability are chosen. Example 4 continues with the masses of these samples.
 
-Each function yields pictures. ``python -m benchmarks.studies.reproduction kcevclus --figure 4`` prints their numbers,
-and also draws them with ``--folder FOLDER``.
+Each function yields pictures. ``python -m benchmarks.studies.reproduction kcevclus --figure 4`` prints their
+numbers, and also draws them with ``--folder FOLDER``.
 """
 
 import time
 
 import numpy as np
 from matplotlib import pyplot as plt
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import cdist, pdist
+from scipy.special import softmax
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.common.cells import published
@@ -23,9 +24,9 @@ from benchmarks.studies.reproduction.figures import Picture
 from evlearn import papers
 from evlearn.cluster import Quantile
 from evlearn.constraints import PairwiseConstraints
-from evlearn.datasets import make_gaussian_mixture, same_cluster_probability
+from evlearn.datasets import same_cluster_probability
 from evlearn.metrics import consistency_index, nonspecificity_index
-from evlearn.plotting import ComparisonDisplay, PairsDisplay
+from evlearn.plotting import ComparisonDisplay, CredalPartitionDisplay, PairsDisplay
 
 #: Data sets of the figures of the k-CEVCLUS paper, and of the NN-EVCLUS paper as far as available.
 CONSTRAINED = {3: ("Banana_200", "Glass"), 4: ("Iris", "Ecoli")}
@@ -157,12 +158,14 @@ def dominance(name, title, partitions, y):
     return Picture(name, display, "; ".join(lines))
 
 
-# Bootclus, Example 3
+# Bootclus, Examples 3 and 4
 
 
 def example_3(quick):
-    """Yield the histograms of Figure 4 for 4 pairs of another draw of 30 samples."""
-    X, _, posterior = make_gaussian_mixture(1, 30, random_state=0)
+    """Yield the histograms of Figure 4 for 4 pairs, and the masses of Figure 5, of another draw of 30 samples."""
+    random, means = np.random.default_rng(0), np.array([(0, 1), (1, 0), (1, 1)])
+    X = means[random.integers(3, size=30)] + np.sqrt(0.1) * random.standard_normal((30, 2))
+    posterior = softmax(-cdist(X, means, "sqeuclidean") / (2 * 0.1), axis=1)
     truth = same_cluster_probability(posterior)
     model = papers.bootclus(3, model="EII", n_bootstrap=200 if quick else 1000, random_state=0).fit(X)
     pairs = np.column_stack(np.triu_indices(len(X), k=1))
@@ -173,3 +176,6 @@ def example_3(quick):
     covered = np.mean((intervals.lower <= true) & (true <= intervals.upper))
     words = f"the intervals of {covered:.0%} of all pairs contain the true probability; confidence level 90%"
     yield Picture("bootclus_example_3", display, words)
+    display = CredalPartitionDisplay.from_result(model, X)
+    n_torn = int((model.credal_partition_.to_rough("max_mass").sum(axis=1) > 1).sum())
+    yield Picture("bootclus_example_4", display, f"{n_torn} of 30 samples have the largest mass on a pair")

@@ -1,8 +1,8 @@
 """Settings of the published numbers: code that fits the estimator of a cell, printed under its table.
 
 The code of a cell uses these names: `X` are the features, `Z` the features after ``StandardScaler``, `D`
-dissimilarities, `y` the classes, `c` the number of clusters, and `seed` the number of the run. `n`, `xi`, `q`, `level`
-and `model` are the numbers of the row or column.
+dissimilarities, `y` the classes, `c` the number of clusters, and `seed` the number of the run. `n`, `xi`, `q`,
+`level` and `model` are those of the row or column.
 """
 
 from benchmarks.studies.peers.nn_constraints import SETTINGS
@@ -35,7 +35,9 @@ clusters = linear_sum_assignment(-confusion_matrix(y, first.labels_))[1]
 sets = first.focal_sets_.with_sets([sorted(clusters[[1, 2]])])
 masses = np.insert(first.masses_, sets.index(sorted(clusters[[1, 2]])), 0.0, axis=1)
 papers.evclus(3, focal_sets=sets, init=masses, n_partners=50, random_state=seed).fit(Z)"""
-BY_ECM = "papers.ecm(3, focal_sets=FocalFamily('neighbor_pairs', include_omega=False), delta=100, n_init=5, random_state=0)"
+BY_ECM = """\
+sets = FocalFamily('neighbor_pairs', include_omega=False)
+papers.ecm(3, focal_sets=sets, delta=100, n_init=5, random_state=0)"""
 MIXTURE = "ParsimoniousGaussianMixture({}, variance_floor=0, random_state=0).fit(X)"
 INTERVALS = """\
 X, y, posterior = make_gaussian_mixture({}, 300, random_state=seed)
@@ -67,7 +69,8 @@ OF_TABLES = {
     "Bootclus, Table 11": f"{BY_ECM}.fit(Z)",
     "Bootclus, Table 12": TWO_STEPS,
     "Lecture on clustering, Protein": (
-        "papers.evclus(4, metric='precomputed', d0=D.max(), n_init=5, tol=1e-9, max_iter=20_000, random_state=0).fit(D)"
+        "settings = {'d0': D.max(), 'n_init': 5, 'tol': 1e-9, 'max_iter': 20_000}\n"
+        "papers.evclus(4, metric='precomputed', random_state=0, **settings).fit(D)"
     ),
     "Lecture on clustering, number of clusters": (
         "[papers.ecm(c, alpha=2, delta=20**0.5, n_init=3, random_state=0).fit(X) for c in range(2, 7)]"

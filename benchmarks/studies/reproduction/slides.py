@@ -154,8 +154,9 @@ def glass(n_starts, make=papers.enn):
     return [error, *counts(location, "ml01_glass_confusion", tables, 5, description)]
 
 
-def vowel(n_starts, make=partial(papers.enn, loss_lambda=1), quick=False):
+def vowel(n_starts, make=None, quick=False):
     """Return results of the evidential neural network on speakers that were not used for training."""
+    make = make or partial(papers.enn, loss_lambda=1)
     (X, y), (new, truth) = (read_data(f"vowel_{part}", 10) for part in ("train", "test"))
     cells = []
     for row in published("ml01_vowel_test_error"):
