@@ -4,7 +4,8 @@
   implemented.
 - NN-EVCLUS, Figures 23 to 26: consistency and nonspecificity of the methods of Tables 3 and 6, for one run each.
 - Bootclus, Example 3: its data are a random draw that was not published. Ours is another draw of 30 samples of the
-  same mixture, and pairs of different probability are chosen. Example 4 continues with the masses of these samples.
+  same mixture, and pairs of different probability are chosen. Example 4 continues with the masses of these
+  samples.
 
 Each function yields pictures. ``python -m benchmarks.studies.reproduction kcevclus --figure 4`` prints their
 numbers, and also draws them with ``--folder FOLDER``.
