@@ -43,11 +43,11 @@ def test_nn_evclus_has_the_settings_of_section_4_1(n_clusters, sets, level):
 
 def test_k_cevclus_increases_the_weight_of_constraints_in_3_fits():
     X, y = make_bananas(60, random_state=0)
-    known = PairwiseConstraints.sample(y, 20, random_state=0)
+    constraints = PairwiseConstraints.sample(y, 20, random_state=0)
     model = papers.k_cevclus(2, xi=0.7, random_state=0)
     explicit = with_switches(clone(model), constraint_schedule=[0, 0.05, 0.7])
-    masses = model.fit(X, constraints=known).masses_
-    np.testing.assert_array_equal(masses, explicit.fit(X, constraints=known).masses_)
+    masses = model.fit(X, constraints=constraints).masses_
+    np.testing.assert_array_equal(masses, explicit.fit(X, constraints=constraints).masses_)
 
 
 def test_bootclus_selects_the_covariance_model_once():

@@ -388,9 +388,9 @@ def k_cevclus(n_clusters: int = 3, *, xi: float = 0.5, **parameters: Any) -> EVC
     >>> from evlearn.cluster import Quantile
     >>> from evlearn.constraints import PairwiseConstraints
     >>> X, y = load_iris(return_X_y=True)
-    >>> known = PairwiseConstraints.sample(y, 200, random_state=0)
+    >>> constraints = PairwiseConstraints.sample(y, 200, random_state=0)
     >>> model = papers.k_cevclus(3, d0=Quantile(0.6), random_state=0).fit(
-    ...     X, constraints=known
+    ...     X, constraints=constraints
     ... )
     >>> print(
     ...     f"{adjusted_rand_score(y, model.labels_):.2f}"

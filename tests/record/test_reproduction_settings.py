@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.common import record, reference
 from benchmarks.common.cells import chance_tolerance
-from benchmarks.studies.reproduction import bootclus, figures, settings, study
+from benchmarks.studies.reproduction import bootclus, figures, nnevclus_methods, settings, study
 
 pytestmark = pytest.mark.slow
 #: The kind and the key of the command for each table of the record.
@@ -58,8 +58,8 @@ def run(code, X, y, **names):
 
 
 def data(name):
-    table = reference.read_table(name)
-    return table[:, :-1], table[:, -1].astype(int) - 1
+    X, y = nnevclus_methods.read_data(name)
+    return X, y - 1
 
 
 def test_every_cell_has_code_without_syntax_errors():

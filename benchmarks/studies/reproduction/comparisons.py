@@ -64,9 +64,9 @@ def run_constrained(method, name, X, y, n_constraints, n_runs):
     """Return the quartiles of the ARI, CPU seconds and nonspecificity over runs, an array of shape (3, 3)."""
     runs = []
     for seed in range(n_runs):
-        known = PairwiseConstraints.sample(y, n_constraints, random_state=seed)
+        constraints = PairwiseConstraints.sample(y, n_constraints, random_state=seed)
         start = time.process_time()
-        model = model_of(method, name, X, y, seed).fit(X, constraints=known)
+        model = model_of(method, name, X, y, seed).fit(X, constraints=constraints)
         seconds = time.process_time() - start
         nonspecificity = model.credal_partition_.nonspecificity()
         runs.append((adjusted_rand_score(y, model.labels_), seconds, nonspecificity))

@@ -27,7 +27,7 @@ Z = StandardScaler().fit_transform(X)
 c = len(np.unique(y))
 """
 
-CONSTRAINTS = "known = PairwiseConstraints.sample(y, n, random_state=seed)"
+CONSTRAINTS = "constraints = PairwiseConstraints.sample(y, n, random_state=seed)"
 RING = "focal_sets='full', network=(30,), l2=0.01, tol=0.001, init='evclus', random_state=seed"
 TWO_STEPS = """\
 first = papers.evclus(3, n_init=5, n_partners=50, random_state=seed).fit(Z)
@@ -134,10 +134,10 @@ def of_circles(cell):
             f"papers.nn_evclus(2, {RING}).fit(X, labels=labels, dissimilarities=feature)"
         )
     return (
-        "known = PairwiseConstraints.sample(y, 50, random_state=seed)\n"
-        "feature = PCCA(kernel='rbf', gamma=0.3, random_state=0).fit(X, constraints=known)\n"
+        "constraints = PairwiseConstraints.sample(y, 50, random_state=seed)\n"
+        "feature = PCCA(kernel='rbf', gamma=0.3, random_state=0).fit(X, constraints=constraints)\n"
         f"papers.nn_evclus(2, constraint_weight=0.1, {RING})"
-        ".fit(X, constraints=known, dissimilarities=feature)"
+        ".fit(X, constraints=constraints, dissimilarities=feature)"
     )
 
 
@@ -148,36 +148,38 @@ def of_constrained(cell):
     name, parameters = WITH_CONSTRAINTS[method]
     scale = {} if method == "CECM" else {"d0": data["d0"]}
     text = methods.words({"focal_sets": data["focal_sets"]} | scale | parameters)
-    known = "known = PairwiseConstraints.sample(y, 200, random_state=seed)"
-    feature = f"feature = PCCA({data['n_features']}, random_state=seed).fit(X, constraints=known)"
+    constraints = "constraints = PairwiseConstraints.sample(y, 200, random_state=seed)"
+    feature = f"feature = PCCA({data['n_features']}, random_state=seed).fit(X, constraints=constraints)"
     rows = "feature.transform(X)" if pcca and method != "NN-EVCLUS" else "X"
     pairs = ", dissimilarities=feature" if pcca and method == "NN-EVCLUS" else ""
     model = f"papers.{name}({data['n_clusters']}, {text}, random_state=seed)"
-    return "\n".join([known, *([feature] if pcca else []), f"{model}.fit({rows}, constraints=known{pairs})"])
+    return "\n".join(
+        [constraints, *([feature] if pcca else []), f"{model}.fit({rows}, constraints=constraints{pairs})"]
+    )
 
 
 def of_weights(cell):
     """Return the code of a cell of Table 2 of k-CEVCLUS, in which xi varies."""
     level = cell["asked"]["quantile"]
     model = f"papers.k_cevclus(c, xi=xi, d0=Quantile({level:g}), n_partners='all', random_state=seed)"
-    return f"{CONSTRAINTS}\n{model}.fit(X, constraints=known)"
+    return f"{CONSTRAINTS}\n{model}.fit(X, constraints=constraints)"
 
 
 def of_quantiles(cell):
     """Return the code of a cell of Table 3 of k-CEVCLUS, in which the quantile varies."""
     model = "papers.k_cevclus(c, d0=Quantile(q), n_partners='all', random_state=seed)"
-    return f"{CONSTRAINTS}\n{model}.fit(X, constraints=known)"
+    return f"{CONSTRAINTS}\n{model}.fit(X, constraints=constraints)"
 
 
 def of_large(cell):
     """Return the code of a cell of Figures 5 to 7 and 9 of k-CEVCLUS."""
     settings = "xi=0.1, d0=Quantile(0.8), n_partners=300" if "Letter" in cell["row"] else "n_partners=200"
-    known = CONSTRAINTS
+    constraints = CONSTRAINTS
     if "Figure 9" in cell["table"]:
-        known += ".expand(X, K)"
+        constraints += ".expand(X, K)"
     elif " distances instead of " in cell["row"]:
         settings = settings.rsplit("=", 1)[0] + "=k"
-    return f"{known}\npapers.k_cevclus(c, {settings}, random_state=seed).fit(X, constraints=known)"
+    return f"{constraints}\npapers.k_cevclus(c, {settings}, random_state=seed).fit(X, constraints=constraints)"
 
 
 def of_mixtures(cell):
