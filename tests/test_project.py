@@ -34,6 +34,7 @@ MODULES = [
     "evlearn.mixture",
     "evlearn.model_selection",
     "evlearn.neural",
+    "evlearn.papers",
     "evlearn.plotting",
     "evlearn.preprocessing",
 ]
@@ -93,11 +94,11 @@ def test_modules_of_basic_packages_do_not_import_each_other_in_cycles(package):
     assert len(list(TopologicalSorter(imports).static_order())) >= len(imports)  # raises CycleError
 
 
-def test_only_packages_and_the_public_module_define_all():
+def test_only_packages_and_public_modules_define_all():
     source = ROOT / "src" / "evlearn"
     modules = [path for path in source.rglob("*.py") if path.name != "__init__.py"]
     names = [path.name for path in modules if re.search("^__all__", path.read_text(), re.MULTILINE)]
-    assert names == ["exceptions.py"]
+    assert sorted(names) == ["exceptions.py", "papers.py"]
 
 
 def test_every_public_name_has_exactly_one_api_page():
@@ -217,7 +218,7 @@ def estimators():
 
 
 def test_the_public_surface_stays_small():
-    assert len(list(public_names())) <= 143, len(list(public_names()))
+    assert len(list(public_names())) <= 156, len(list(public_names()))
     counts = {kind.__name__: len(inspect.signature(kind).parameters) for kind in estimators()}
     assert sum(counts.values()) <= 306, counts
     assert counts["NNEVCLUS"] <= 24

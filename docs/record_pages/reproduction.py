@@ -5,6 +5,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmarks.common.cells import agrees, evidence
+from benchmarks.studies.reproduction.settings import PREPARATION, code_of
 from record_pages.tables import provenance, table, verdict
 
 PARTS = ("nnevclus", "kcevclus", "bootclus", "slides")
@@ -19,6 +20,7 @@ def parts(read_results):
     return {
         "verdict": in_short(cells, with_defaults(read_results("reproduction_defaults"))),
         "counts": counts(cells, with_defaults(read_results("reproduction_defaults"))),
+        "preparation": preparation(),
         **{f"tables_{name}": comparison_tables(results) for name, results in results_of_parts.items()},
         "differences": differences(cells),
         "without_data": without_data(results_of_parts.values()),
@@ -47,7 +49,8 @@ def in_short(cells, defaults):
     )
     return verdict(
         f"**{sum(map(agrees, full))} of {len(full)} published numbers agree** ({share(full)}): {n_within} within "
-        "tolerance, and the others within chance, with the settings of the papers.",
+        "tolerance, and the others within chance, with the settings of the papers, or with those under the tables "
+        "if a paper leaves them open or its table needs others.",
         "With the defaults of the library, which often differ, "
         f"{sum(cell['within'] for cell in usual)} of {len(usual)} are within tolerance.",
         f"Less informative numbers are counted separately: {less_informative}.",
@@ -59,7 +62,7 @@ def in_short(cells, defaults):
 
 
 def counts(cells, defaults):
-    """Return the numbers of cells that agree by table, with the settings of the paper and the defaults."""
+    """Return the numbers of cells that agree by table, with the settings under the tables and the defaults."""
     full, usual = informative_cells(cells), groups_of(informative_cells(defaults), "table")
     rows = []
     for name, group in [*groups_of(full, "table").items(), ("**all of these**", full)]:
@@ -133,15 +136,24 @@ def comparison_tables(results):
 
 
 def settings(cells):
-    """Return the decisive settings of a table, each with its columns."""
-    groups = groups_of(cells, "settings")
-    if len(groups) == 1:
-        return f"Settings: {literal(next(iter(groups)))}.\n\n"
-    lines = ["Settings:", ""]
-    for settings_text, group in groups.items():
+    """Return the code of the estimators of a table, each with its columns."""
+    groups = groups_of([cell | {"code": code_of(cell)} for cell in cells], "code")
+    text = ""
+    for code, group in groups.items():
         columns = [f"{column} ({rows_of(part, cells)})" for column, part in groups_of(group, "column").items()]
-        lines.append(f"- {', '.join(column.removesuffix(' ()') for column in columns)}: {literal(settings_text)}")
-    return "\n".join(lines) + "\n\n"
+        names = "all cells" if len(groups) == 1 else ", ".join(name.removesuffix(" ()") for name in columns)
+        if code is None:
+            text += "Settings: none, the results are exact.\n\n"
+        else:
+            block = "".join(f"   {line}\n" for line in code.splitlines())
+            text += f"Settings of {literal(names)}:\n\n.. code-block:: python\n\n{block}\n"
+    return text
+
+
+def preparation():
+    """Return the import statements and definitions for the code under the tables."""
+    block = "".join(f"   {line}".rstrip() + "\n" for line in PREPARATION.splitlines())
+    return f".. code-block:: python\n\n{block}\n"
 
 
 def rows_of(selection, cells):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from evlearn import mixture as mixture
     from evlearn import model_selection as model_selection
     from evlearn import neural as neural
+    from evlearn import papers as papers
     from evlearn import partition as partition
     from evlearn import plotting as plotting
     from evlearn import preprocessing as preprocessing
@@ -59,6 +60,7 @@ _PACKAGES = (
     "mixture",
     "model_selection",
     "neural",
+    "papers",
     "partition",
     "plotting",
     "preprocessing",

@@ -9,7 +9,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.common import papers
+from evlearn import papers
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, Quantile
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
@@ -39,10 +39,10 @@ def painted(artist, figure):
 
 @pytest.mark.slow
 def test_curve_mark_and_legend_are_in_the_plot(data):
-    model = papers.ECM(alpha=2, delta=20**0.5, n_init=3, random_state=0)
+    model = papers.ecm(alpha=2, delta=20**0.5, n_init=3, random_state=0)
     display = ClusterNumberDisplay.from_estimator(model, data[0], n_clusters=range(2, 7))
     expected = [
-        papers.ECM(number, alpha=2, delta=20**0.5, n_init=3, random_state=0)
+        papers.ecm(number, alpha=2, delta=20**0.5, n_init=3, random_state=0)
         .fit(data[0])
         .credal_partition_.nonspecificity()
         for number in range(2, 7)
@@ -74,8 +74,8 @@ def test_the_mark_is_filled_and_larger_than_the_hollow_markers_of_the_curve():
 def test_the_nonspecificity_of_fourclass_depends_on_the_parameters(data):
     # As specified: 4 with alpha=2 and delta²=20, and 2 with the defaults of the paper.
     for model, suggested in (
-        (papers.ECM(alpha=2, delta=20**0.5, n_init=3, random_state=0), 4),
-        (papers.ECM(n_init=3, random_state=0), 2),
+        (papers.ecm(alpha=2, delta=20**0.5, n_init=3, random_state=0), 4),
+        (papers.ecm(n_init=3, random_state=0), 2),
     ):
         display = ClusterNumberDisplay.from_estimator(model, data[0], n_clusters=range(2, 7))
         assert display.suggested == suggested, model

@@ -72,6 +72,11 @@ def test_without_the_folder_most_of_the_record_can_be_run():
     assert min(able.values()) > 0.2
 
 
+def test_596_of_845_published_numbers_can_be_reproduced_with_data_of_packages():
+    cells = needs.studies()["reproduction"]
+    assert (sum(map(get_data.by_packages, cells)), len(cells)) == (596, 845)  # 71 %, and more than 60 %
+
+
 def test_existing_files_are_kept_and_missing_ones_are_written(tmp_path, monkeypatch, capsys):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "wine.csv").write_text("mine")

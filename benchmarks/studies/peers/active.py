@@ -23,14 +23,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.common import command_line, record
-from benchmarks.common.papers import CECM
+from evlearn import papers
 from evlearn.active import ActiveClustering, PairOracle
 from evlearn.cluster import EVCLUS
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_bananas
 
 STEP, LAST = 5, 50
-PROBLEMS = {"Iris, EVCLUS": ("iris", EVCLUS), "bananas, EVCLUS": ("bananas", EVCLUS), "Iris, CECM": ("iris", CECM)}
+PROBLEMS = {
+    "Iris, EVCLUS": ("iris", EVCLUS),
+    "bananas, EVCLUS": ("bananas", EVCLUS),
+    "Iris, CECM": ("iris", papers.cecm),
+}
 LEARNERS = {
     "margin": {},
     "margin, closed world": {"closed_world": True},
@@ -45,7 +49,7 @@ LEARNERS = {
 def make_problem(problem, seed):
     name, method = PROBLEMS[problem]
     X, y = load_iris(return_X_y=True) if name == "iris" else make_bananas(200, random_state=seed)
-    options = {"metric": "adaptive"} if method is CECM else {}
+    options = {"metric": "adaptive"} if method is papers.cecm else {}
     return X, y, method(len(set(y)), focal_sets="pairs", random_state=seed, **options)
 
 

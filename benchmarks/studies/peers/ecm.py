@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.common import command_line, record, reference
 from benchmarks.common.measuring import per_iteration
-from benchmarks.common.papers import ECM
+from evlearn import papers
 from evlearn.belief import FocalSets
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
 from evlearn.cluster.set_costs import SetCosts
@@ -66,7 +66,7 @@ def iteration(dtype):
 
         def means(count, X=X, start=start, c=c):
             # The final pass for the masses, and the one for the first objective, are equal in both fits.
-            return ECM(c, init=start, delta=20, max_iter=count, tol=0).fit(X)
+            return papers.ecm(c, init=start, delta=20, max_iter=count, tol=0).fit(X)
 
         with one_blas_thread():
             rounds = [(per_iteration(lloyd, ITERATIONS), per_iteration(means, ITERATIONS)) for _ in range(ROUNDS)]
@@ -108,7 +108,7 @@ def fits(peer):
     for name, (X, delta) in cases.items():
         seconds, models = [], []
         for seed in range(ROUNDS):
-            model = ECM(4, delta=delta, tol=1e-8, random_state=seed)  # reaches R's objective
+            model = papers.ecm(4, delta=delta, tol=1e-8, random_state=seed)  # reaches R's objective
             seconds.append(cpu(lambda model=model, X=X: model.fit(X)))
             models.append(model)
         line = {"case": name, "seconds": seconds, "objectives": [model.objective_ for model in models]}
@@ -131,7 +131,7 @@ def fits(peer):
 
 def against_peer(peer, X, delta, our_time):
     """Run the other package on the same data, from a k-means++ initialization."""
-    start = ECM(4, delta=delta, max_iter=1, tol=1, random_state=0).fit(X).cluster_centers_
+    start = papers.ecm(4, delta=delta, max_iter=1, tol=1, random_state=0).fit(X).cluster_centers_
     with tempfile.TemporaryDirectory() as folder:
         np.savez(Path(folder, "in.npz"), x=X, g0=start, delta=delta)
         subprocess.run([peer, "-c", PEER, Path(folder, "in.npz"), Path(folder, "out.npz")], check=True)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.metrics import pairwise_distances
 
-from benchmarks.common import papers
+from evlearn import papers
 from evlearn.belief import FocalSets
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import as_credal
@@ -73,12 +73,12 @@ def rows_or_pairs(data):
     return (data.X, "euclidean") if data.D is None else (data.D, "precomputed")
 
 
-def library_method(name, package="cluster", sets=False, relational=False, square=False):
+def library_method(name, package="cluster", sets=False, relational=False, square=False, **settings):
     """Return an estimator of this library; with `sets`, its focal sets depend on the number of clusters."""
 
     def call(data, seed):
         X, metric = rows_or_pairs(data)
-        options = {"random_state": seed}
+        options = {"random_state": seed, **settings}
         if name != "EKNNClus":  # which estimates the number of clusters
             options["n_clusters"] = data.n_clusters
         if sets:
@@ -86,7 +86,7 @@ def library_method(name, package="cluster", sets=False, relational=False, square
         if relational:
             options["metric"] = metric
         # This study uses the parameters of the papers; `answers` compares our defaults.
-        make = getattr(papers, name, None) or getattr(import_module(f"evlearn.{package}"), name)
+        make = getattr(papers, name.lower(), None) or getattr(import_module(f"evlearn.{package}"), name)
         model = make(**options).fit(X)
         return model.labels_, model.credal_partition_
 
@@ -187,7 +187,7 @@ CLUSTERERS = {
     "EVCLUS": library_method("EVCLUS", relational=True),
     "NNEVCLUS": library_method("NNEVCLUS", "neural", relational=True),
     "EKNNClus": library_method("EKNNClus", relational=True),
-    "BootClus": library_method("BootClus"),
+    "BootClus": library_method("BootClus", n_bootstrap=500),
     "RECM": library_method("RECM", sets=True, relational=True, square=True),
     "ECMdd": library_method("ECMdd", sets=True, relational=True, square=True),
     "KMeans": Method("scikit-learn", k_means),

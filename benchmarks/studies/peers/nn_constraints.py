@@ -41,7 +41,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.cluster import contingency_matrix
 
 from benchmarks.common import command_line, record, reference
-from benchmarks.common.papers import CECM
+from evlearn import papers
 from evlearn.cluster import EVCLUS, Quantile
 from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.pairwise import Penalty
@@ -119,7 +119,7 @@ def fits(name, X, features, distances, pcca, constraints, draw):
         "NN-EVCLUS": lambda: NNEVCLUS(n_clusters, constraint_weight=XI, **pairs).fit(
             X, dissimilarities=pcca, **side_information
         ),
-        "CECM": lambda: CECM(n_clusters, constraint_weight=XI, n_init=STARTS, **sets).fit(
+        "CECM": lambda: papers.cecm(n_clusters, constraint_weight=XI, n_init=STARTS, **sets).fit(
             features, **side_information
         ),
         "EVCLUS (17)": lambda: EVCLUS(n_clusters, loss="mse", constraint_weight=XI / 4, **evclus).fit(

@@ -27,9 +27,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import train_test_split
 
 from benchmarks.common import command_line, processes, record, reference
-from benchmarks.common.papers import ECM, EVCLUS, RECM, BootClus, EKNNClus
 from benchmarks.studies.peers import data as peers_data
 from benchmarks.studies.peers.methods import CLASSIFIERS, CLUSTERERS, PEERS, SQUARE, Masses, to_partition
+from evlearn import papers
 from evlearn.cluster import Quantile
 from evlearn.datasets import same_cluster_probability
 from evlearn.metrics import consistency_index, nonspecificity_index
@@ -63,28 +63,31 @@ CLASSIFIED = (
 )
 #: Recorded runs of R on raw data, and our estimators with the same options.
 RECORDED = {
-    "ecm_fourclass_c4_full": ("fourclass", lambda s: ECM(4, delta=20**0.5, random_state=s)),
-    "ecm_s2_c15_simple": ("s2", lambda s: ECM(15, focal_sets="simple", delta=10, random_state=s)),
-    "ecm_gauss4_n100000_c4_full": ("gauss4_n100000", lambda s: ECM(4, delta=10, random_state=s)),
+    "ecm_fourclass_c4_full": ("fourclass", lambda s: papers.ecm(4, delta=20**0.5, random_state=s)),
+    "ecm_s2_c15_simple": ("s2", lambda s: papers.ecm(15, focal_sets="simple", delta=10, random_state=s)),
+    "ecm_gauss4_n100000_c4_full": ("gauss4_n100000", lambda s: papers.ecm(4, delta=10, random_state=s)),
     "recm_protein_c4_full": (
         "protein",
-        lambda s: RECM(
+        lambda s: papers.recm(
             4, alpha=0.2, beta=1.1, delta=20**0.5, metric="precomputed", squared_input=True, random_state=s
         ),
     ),
     "kevclus_protein_fullD_c4_simple": (
         "protein",
-        lambda s: EVCLUS(4, d0=Quantile(1), metric="precomputed", random_state=s),
+        lambda s: papers.evclus(4, d0=Quantile(1), metric="precomputed", random_state=s),
     ),
     "kevclus_gauss4_n10000_k100_c4_simple": (
         "gauss4_n10000",
-        lambda s: EVCLUS(4, d0=Quantile(0.9), n_partners=100, random_state=s),
+        lambda s: papers.evclus(4, d0=Quantile(0.9), n_partners=100, random_state=s),
     ),
-    "kevclus_s2_k100_c15_simple": ("s2", lambda s: EVCLUS(15, d0=Quantile(0.9), n_partners=100, random_state=s)),
-    "EkNNclus_fourclass_K60_y0n": ("fourclass", lambda s: EKNNClus(60, q=0.9, random_state=s)),
+    "kevclus_s2_k100_c15_simple": (
+        "s2",
+        lambda s: papers.evclus(15, d0=Quantile(0.9), n_partners=100, random_state=s),
+    ),
+    "EkNNclus_fourclass_K60_y0n": ("fourclass", lambda s: papers.eknnclus(60, q=0.9, random_state=s)),
     "bootclus_iris_G3_B500": (
         "iris",
-        lambda s: BootClus(3, covariance_models="VEV", n_bootstrap=500, random_state=s),
+        lambda s: papers.bootclus(3, model="VEV", n_bootstrap=500, random_state=s),
     ),
 }
 
@@ -104,11 +107,11 @@ def same_criterion(name, method, seed):
     data = peers_data.load(name)
     X, c = data.X, data.n_clusters
     start = KMeans(c, n_init=1, max_iter=2, random_state=seed).fit(X).cluster_centers_
-    delta = ECM(c, random_state=0).fit(X).delta_
+    delta = papers.ecm(c, random_state=0).fit(X).delta_
 
     def fit(X):
         if method == "ECM":
-            model = ECM(c, init=start, delta=delta).fit(X)
+            model = papers.ecm(c, init=start, delta=delta).fit(X)
             return model.cluster_centers_, model.labels_, model.credal_partition_
         from evclust.ecm import ecm
 

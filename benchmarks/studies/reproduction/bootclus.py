@@ -29,9 +29,9 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.common import record, reference
 from benchmarks.common.cells import cell, published, with_data, without_data
-from benchmarks.common.papers import ECM, BootClus
-from benchmarks.studies.reproduction import coverage
+from benchmarks.studies.reproduction import comparisons, coverage
 from benchmarks.studies.reproduction.figures import name_clusters
+from evlearn import papers
 from evlearn.cluster import EVCLUS, FocalFamily, Quantile
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.covariance_models import MULTIVARIATE
@@ -73,8 +73,12 @@ def study(quick):
 
 
 def coverages():
-    """Return the cells of the study of coverage."""
-    results = record.load("reproduction_coverage")
+    """Return the cells of the recorded study of coverage."""
+    return cells_of_coverage(record.load("reproduction_coverage"))
+
+
+def cells_of_coverage(results):
+    """Return the cells of a study of coverage."""
     settings = f"{results['n_bootstrap']} resamples of {results['datasets']} data sets, EM with tol=1e-6"
     cells = []
     for entry in results["cells"]:
@@ -163,7 +167,7 @@ def small_study(true_model, assumed, models=None, n_datasets=20, n_bootstrap=300
 def example():
     """Return 2 mass functions of ECM on the butterfly without its outlier, and their pairwise masses."""
     X = pd.read_csv(reference.data("butterfly.csv")).to_numpy()[:11]
-    partition = ECM(2, delta=100, tol=1e-12, max_iter=10_000, random_state=0).fit(X).credal_partition_
+    partition = papers.ecm(2, delta=100, tol=1e-12, max_iter=10_000, random_state=0).fit(X).credal_partition_
     if partition.masses[3, 1] > partition.masses[3, 2]:
         partition = partition.permute_clusters([1, 0])
     pair = partition.relational([(3, 4)])
@@ -191,13 +195,10 @@ def irises(n_seeds):
     mixture = ParsimoniousGaussianMixture(3, variance_floor=0, random_state=0).fit(X)
     counts = crisp_table(y, mixture.predict(X))
     fitted = [
-        name_clusters(
-            BootClus(3, covariance_models="VEV", n_bootstrap=1000, random_state=seed).fit(X).credal_partition_,
-            y,
-        )
+        name_clusters(papers.bootclus(3, model="VEV", random_state=seed).fit(X).credal_partition_, y)
         for seed in range(n_seeds)
     ]
-    ecm = ECM(3, focal_sets=MUTUAL_NEIGHBORS, delta=100, n_init=5, random_state=0).fit(X)
+    ecm = papers.ecm(3, focal_sets=MUTUAL_NEIGHBORS, delta=100, n_init=5, random_state=0).fit(X)
     location, row = f"{PAPER}, Section 4.2", "Iris, mixture"
     settings = f"VEV, n_bootstrap=1000, {MIXTURE}"
     return [
@@ -241,7 +242,7 @@ def diabetes(n_seeds):
     )
     counts, scaled = crisp_table(y, labels), StandardScaler().fit_transform(X)
     fitted = by_bootclus(n_seeds, EARLY_DIABETES)
-    ecm = ECM(3, focal_sets=MUTUAL_NEIGHBORS, delta=100, n_init=5, random_state=0).fit(scaled)
+    ecm = papers.ecm(3, focal_sets=MUTUAL_NEIGHBORS, delta=100, n_init=5, random_state=0).fit(scaled)
     location, row, row_of_errors = (
         f"{PAPER}, Section 4.2",
         "Diabetes, mixture",
@@ -284,7 +285,7 @@ def by_bootclus(n_seeds, tol):
     """Return partitions of Bootclus on Diabetes, with several seeds."""
     X, y = load_diabetes()
     mixture = ParsimoniousGaussianMixture(3, covariance_models="VVV", tol=tol, variance_floor=0)
-    models = [BootClus(mixture=mixture, n_bootstrap=1000, random_state=seed).fit(X) for seed in range(n_seeds)]
+    models = [papers.bootclus(mixture=mixture, random_state=seed).fit(X) for seed in range(n_seeds)]
     return [name_clusters(model.credal_partition_, y) for model in models]
 
 
@@ -399,8 +400,28 @@ def neighboring_sets(X):
     """Return the number of single clusters, and of pairs that are among the 2 nearest neighbors of each other."""
     family = FocalFamily("neighbor_pairs", n_neighbors=2)
     settings = {"focal_sets": family, "n_bootstrap": 20, "n_partners": 20}
-    model = BootClus(7, covariance_models="VVV", **settings, random_state=0).fit(X)
+    model = papers.bootclus(7, model="VVV", **settings, random_state=0).fit(X)
     return len(model.focal_sets_) - 1
+
+
+def coverage_of(number, quick):
+    """Return the cells of Table 2, 3 or 4 from a new run."""
+    size = (4, 200) if quick else (100, 1000)
+    return cells_of_coverage(coverage.coverage(*size, 1 if quick else 2, [number]))
+
+
+#: Tables and examples with their functions of `quick`.
+PARTS = {
+    "Table 2": partial(coverage_of, 1),
+    "Table 3": partial(coverage_of, 2),
+    "Table 4": partial(coverage_of, 3),
+    "Example 2": lambda quick: example(),
+    "Tables 5 to 8, Iris": lambda quick: irises(1 if quick else 5),
+    "Tables 9 to 12, Diabetes": lambda quick: diabetes(1 if quick else 5),
+    "GvHD": lambda quick: cells_in_blood(1 if quick else 5),
+}
+#: Figures without printed numbers, with their functions of `quick`.
+PICTURES = {"Examples 3 and 4, Figures 3 to 5": comparisons.example_3}
 
 
 def cells_without_data():

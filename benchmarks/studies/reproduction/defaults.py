@@ -21,6 +21,7 @@ from benchmarks.common.cells import cell, published
 from benchmarks.studies.reproduction import bootclus, figures, kcevclus, nnevclus, slides
 from benchmarks.studies.reproduction.nnevclus import ABSENT, ARI
 from benchmarks.studies.reproduction.nnevclus_methods import load, read_data
+from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier
 from evlearn.cluster import BPEC, CCM, ECM, EVCLUS, RECM, BootClus, ECMdd, Quantile, belief_peaks
 from evlearn.constraints import PairwiseConstraints
 from evlearn.neural import NNEVCLUS
@@ -137,7 +138,12 @@ def confusions():
 
 def lectures():
     """Return the cells of the classifiers and clusterings of the lectures."""
-    cells = [*slides.ionosphere(), *slides.glass(RUNS, {}), *slides.vowel(1, {})]
+    make = EvidentialNeuralClassifier
+    cells = [
+        *slides.ionosphere(EvidentialKNNClassifier),
+        *slides.glass(RUNS, make),
+        *slides.vowel(1, make),
+    ]
     D, y = figures.load()["protein"]
     errors = figures.n_errors(y, EVCLUS(4, metric="precomputed", random_state=0).fit(D).labels_)
     cells.append(cell(f"{slides.CLUSTERING}, Protein", "EVCLUS", "errors", 2, errors, 0))

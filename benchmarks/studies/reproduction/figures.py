@@ -26,7 +26,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, confusion_matrix
 
 from benchmarks.common import command_line, reference
-from benchmarks.common.papers import ECM, RECM
+from evlearn import papers
 from evlearn.cluster import EVCLUS, Quantile
 from evlearn.plotting import (
     BeliefPeaksDisplay,
@@ -133,7 +133,7 @@ def draw_fourclass(X, y):
     classes = ", ".join(map(str, np.sort(y[display.peaks])))
     yield Picture("fourclass_delta_bel", display, f"{len(display.peaks)} peaks, in classes {classes}")
 
-    model = ECM(4, alpha=2, delta=20**0.5, random_state=0).fit(X)
+    model = papers.ecm(4, alpha=2, delta=20**0.5, random_state=0).fit(X)
     display = CredalPartitionDisplay.from_result(model, X, rule="max_mass", ax=wide_axes())
     display.ax_.set(aspect="equal", title="Fourclass by ECM")
     score = adjusted_rand_score(y, model.labels_)
@@ -209,7 +209,7 @@ def fit_protein_recm(D, delta, *, squared_input=False):
     settings = {"metric": "precomputed", "squared_input": squared_input, "n_init": 5, "random_state": 0}
     with warnings.catch_warnings():  # the dissimilarities are known to be nonmetric
         warnings.simplefilter("ignore")
-        return RECM(4, focal_sets="simple", delta=delta, **settings).fit(D)
+        return papers.recm(4, focal_sets="simple", delta=delta, **settings).fit(D)
 
 
 def classical_scaling(D):

@@ -39,28 +39,30 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.common import reference
 from benchmarks.common.cells import cell, published, with_data, without_data
-from benchmarks.common.papers import RECM, ECMdd
 from benchmarks.studies.peers import nn_constraints
-from benchmarks.studies.reproduction import figures, nnevclus_causes
+from benchmarks.studies.reproduction import comparisons, figures, nnevclus_causes
 from benchmarks.studies.reproduction.nnevclus_methods import (
     NEIGHBORS,
+    PROTEIN,
     STARTS,
     Runs,
     fit,
+    fit_protein,
     load,
     protocol,
     read_data,
     settings,
+    timed_changes,
     words,
 )
+from evlearn import papers
 from evlearn.belief import MassFunction
-from evlearn.cluster import EVCLUS, Quantile
+from evlearn.cluster import Quantile
 from evlearn.cluster.neighbors.belief_peaks import belief_peaks
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_core_and_ring, make_fourclass
 from evlearn.metric_learning import FDA, PCCA
-from evlearn.neural import NNEVCLUS, Solver
-from evlearn.utils.parameters import with_switches
+from evlearn.neural import NNEVCLUS
 
 PAPER = "NN-EVCLUS"
 ARI = 0.05
@@ -72,10 +74,9 @@ def study(quick):
     torch.set_num_threads(1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        cells = [*conflict(), *butterfly(), *table_3(quick)]
-        cells += with_data(partial(protein, quick), fourclass, partial(circles, quick))
+        parts = [PARTS[name] for name in (QUICK if quick else PARTS)]
+        cells = with_data(*(partial(part, quick) for part in parts))
         if not quick:
-            cells += with_data(architecture, large_times, constrained_times)
             explain(cells)
     return {"cells": cells, "without_data": cells_without_data()}
 
@@ -174,14 +175,7 @@ def accept_lower(entry):
 
 def fit_network(X, n_hidden, **changes):
     """Fit the network of Example 4."""
-    options = {
-        "focal_sets": "pairs",
-        "network": (n_hidden,),
-        "init": ("random", None),
-        "d0": Quantile(0.9),
-        "tol": 1e-4,
-    } | changes
-    return NNEVCLUS(4, random_state=0, **options).fit(X)
+    return papers.nn_evclus(4, network=(n_hidden,), random_state=0, **changes).fit(X)
 
 
 def architecture():
@@ -257,41 +251,14 @@ def protein(quick):
     return cells
 
 
-def network_of_components(n_clusters, *, n_components, **parameters):
-    """Return NN-EVCLUS whose inputs are principal components of dissimilarities."""
-    return with_switches(NNEVCLUS(n_clusters, **parameters), n_components=n_components)
-
-
-PROTEIN = {
-    "EVCLUS": (EVCLUS, {"focal_sets": "simple", "d0": Quantile(1.0), "init": "random", "tol": 1e-6}),
-    "NN-EVCLUS": (
-        network_of_components,
-        {
-            "focal_sets": "simple",
-            "n_components": 3,
-            "network": (20,),
-            "d0": Quantile(1.0),
-            "init": ("random", None),
-        },
-    ),
-    "RECM": (RECM, {"focal_sets": "simple", "alpha": 1.0, "beta": 1.5, "delta": "max"}),
-    "sECMdd": (ECMdd, {"medoids": "single", "focal_sets": "pairs", "delta": "max", "init": "random"}),
-    "wECMdd": (ECMdd, {"medoids": "weighted", "focal_sets": "pairs", "delta": "max", "init": "random"}),
-}
-
-
 def protein_runs(method, D, y, n_batches, **changes):
     """Return the best of each set of 5 fits, and the CPU seconds of single fits."""
-    kind, options = PROTEIN[method]
-    options = {**options, **changes}
-    if options.get("delta") == "max":  # RECM has delta, ECMdd its square in units of the dissimilarities
-        options["delta"] = D.max() if kind is RECM else D.max() ** 0.5
     best, singles, objectives, durations = [], [], [], []
     for batch in range(n_batches):
         results = []
         for start in range(STARTS):
             begin = time.process_time()
-            model = kind(4, metric="precomputed", random_state=100 * batch + start, **options).fit(D)
+            model = fit_protein(method, D, 100 * batch + start, **changes)
             durations.append(time.process_time() - begin)
             results.append((model.objective_, adjusted_rand_score(y, model.labels_)))
         best.append(min(results)[1])
@@ -332,10 +299,7 @@ def large_times(methods=("EVCLUS", "NN-EVCLUS", "ECM", "CCM"), n_runs=5):
 def time_runs(method, data, n_runs):
     """Return CPU seconds of runs as in Section 4.1, the ARI of the best run, and settings as text."""
     X = data.scaled("standardized")
-    changes = {
-        "EVCLUS": {"n_partners": 1000},  # 500 in the paper, which counts one direction only
-        "NN-EV": {"network": (30,), "solver": Solver(batch_size=len(X) // 30, learning_rate=0.001)},
-    }.get(method, {})
+    changes = timed_changes(method, len(X))
     durations, results = [], []
     for seed in range(n_runs):
         begin = time.process_time()
@@ -345,12 +309,12 @@ def time_runs(method, data, n_runs):
     return durations, min(results)[1], words(settings(method, data.n_clusters) | changes)
 
 
-def constrained_times():
+def constrained_times(n_draws=5):
     """Return Table 8: 200 constraints."""
     cells = []
     for name, data_name in (("Glass", "Glass+Id"), ("Iris", "Iris")):
         X, y = nn_constraints.load(data_name)
-        draws = [nn_constraints.run_draw(data_name, X, y, 200, draw) for draw in range(5)]
+        draws = [nn_constraints.run_draw(data_name, X, y, 200, draw) for draw in range(n_draws)]
         for row in published("nnevclus_table08"):
             if row["dataset"] == name:
                 durations = [draw[row["method"]]["cpu_seconds"] for draw in draws]
@@ -400,6 +364,27 @@ def protein_cause(entry):
         text += f" After two iterations {nnevclus_causes.starts(entry, early)}"
     return text
 
+
+#: Tables, figures and examples with their functions of `quick`.
+PARTS = {
+    "Example 1": lambda quick: conflict(),
+    "Table 1": lambda quick: butterfly(),
+    "Table 3": lambda quick: table_3(quick),
+    "Tables 6 and 7": lambda quick: protein(quick),
+    "Example 4, Figure 7": lambda quick: fourclass(),
+    "Example 5": lambda quick: circles(quick),
+    "Figure 14": lambda quick: architecture(),
+    "Table 4": lambda quick: large_times(n_runs=1 if quick else 5),
+    "Table 8, Figures 27 and 28": lambda quick: constrained_times(1 if quick else 5),
+}
+#: Figures without printed numbers, with their functions of `quick`.
+PICTURES = {
+    "Figure 23": partial(comparisons.of_features, 23),
+    "Figure 24": partial(comparisons.of_features, 24),
+    "Figure 26": comparisons.of_proteins,
+}
+#: The parts of a quick run of the whole study.
+QUICK = ("Example 1", "Table 1", "Table 3", "Tables 6 and 7", "Example 4, Figure 7", "Example 5")
 
 # What cannot be compared
 

@@ -10,15 +10,38 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from benchmarks.common import reference
-from benchmarks.common.papers import BPEC, CCM, ECM, EVCLUS, BootClus, ECMdd
+from benchmarks.common.cells import published
+from evlearn import papers
 from evlearn.cluster import FocalFamily, Quantile
 from evlearn.cluster.neighbors.belief_peaks import belief_peaks
-from evlearn.neural import NNEVCLUS
+from evlearn.neural import Solver
 
 STARTS = 5
 NEIGHBORS = 50
 LARGE = 1000  # number of samples from which fits take seconds
 FEW_SAMPLES = ("Wine", "Heart", "Glass", "Segment")
+#: Functions of `evlearn.papers` by method.
+KINDS = {
+    "EVCLUS": "evclus",
+    "NN-EV": "nn_evclus",
+    "ECM": "ecm",
+    "CCM": "ccm",
+    "sECMdd": "ecmdd",
+    "wECMdd": "ecmdd",
+    "BPEC": "bpec",
+    "Bootclus": "bootclus",
+}
+#: Functions and settings of the methods on the Protein data: Table 5. "max" is the largest dissimilarity.
+PROTEIN = {
+    "EVCLUS": ("evclus", {"d0": Quantile(1.0), "init": "random", "tol": 1e-6}),
+    "NN-EVCLUS": (
+        "nn_evclus",
+        {"focal_sets": "simple", "n_components": 3, "network": (20,), "d0": Quantile(1.0)},
+    ),
+    "RECM": ("recm", {"focal_sets": "simple", "delta": "max"}),
+    "sECMdd": ("ecmdd", {"medoids": "single", "focal_sets": "pairs", "delta": "max", "init": "random"}),
+    "wECMdd": ("ecmdd", {"medoids": "weighted", "focal_sets": "pairs", "delta": "max", "init": "random"}),
+}
 SCALES = {"raw": None, "standardized": StandardScaler(), "from 0 to 1": MinMaxScaler()}
 
 
@@ -78,16 +101,52 @@ class Runs(NamedTuple):
 def protocol(name, method, n_batches=None, n_starts=None):
     """Return the runs of a cell of Table 3, and its settings as text."""
     data = load(name)
-    scale, changes = "standardized", {}
-    if name == "Iris" and method in ("EVCLUS", "NN-EV", "NN-EV-bp"):
-        scale, changes = "raw", {"d0": Quantile(0.6)}
-    elif method == "Bootclus":
-        scale, changes = "raw", {"n_bootstrap": 30} if name in FEW_SAMPLES else {}
+    scale, changes = preparation(name, method)
     defaults = effort(method, len(data.X))
     n_batches, n_starts = n_batches or defaults[0], n_starts or defaults[1]
     runs = repeat(method, data, scale, n_batches, n_starts, **changes)
     description = f"{scale} attributes, {words(settings(method, data.n_clusters) | changes)}"
     return runs, f"{description}; best of {n_starts}" if random_start(method) else description
+
+
+def preparation(name, method):
+    """Return the scale of the features, and parameters that differ from those of other data."""
+    if name == "Iris" and method in ("EVCLUS", "NN-EV", "NN-EV-bp"):
+        return "raw", {"d0": Quantile(0.6)}
+    if method == "Bootclus":
+        return "raw", {"n_bootstrap": 30} if name in FEW_SAMPLES else {}
+    return "standardized", {}
+
+
+def code(name, method, is_timed=False):
+    """Return the code of a cell of Table 3, or of Table 4 if `is_timed`."""
+    method = method.replace("NN-EVCLUS", "NN-EV")
+    (row,) = (row for row in published("nnevclus_table02") if row["dataset"] == name)
+    n_clusters, n_samples = int(row["c"]), int(row["n"])
+    scale, changes = preparation(name, method)
+    changes = changes | (timed_changes(method, n_samples) if is_timed else {})
+    text = words(settings(method, n_clusters) | changes)
+    X = "X" if scale == "raw" else "Z"
+    lines, fit_arguments = [], X
+    if method.endswith("-bp"):
+        lines = [f"peaks = belief_peaks({X}, n_neighbors={NEIGHBORS}, q=0.9).peaks(n_peaks={n_clusters})"]
+        if method == "NN-EV-bp":
+            lines.append(f"labels = np.full(len({X}), -1)")
+            lines.append(f"labels[peaks] = np.arange({n_clusters})")
+            fit_arguments = f"{X}, labels=labels"
+        else:
+            text += f", init={X}[peaks]"
+    arguments = ", ".join(part for part in (str(n_clusters), text, "random_state=seed") if part)
+    kind = KINDS[method.removesuffix("-bp")]
+    return "\n".join([*lines, f"papers.{kind}({arguments}).fit({fit_arguments})"])
+
+
+def timed_changes(method, n_samples):
+    """Return the settings of Table 4 that differ from those of Table 3."""
+    return {
+        "EVCLUS": {"n_partners": 1000},  # 500 in the paper, which counts one direction only
+        "NN-EV": {"network": (30,), "solver": Solver(batch_size=n_samples // 30, learning_rate=0.001)},
+    }.get(method, {})
 
 
 def effort(method, n_samples):
@@ -128,8 +187,8 @@ def settings(method, n_clusters):
     medoids = {"metric": "sqeuclidean", "focal_sets": "simple", "delta": 5, "init": "random"}
     return {
         "EVCLUS": evclus,
-        "NN-EV": {**evclus, "init": ("random", None)},
-        "NN-EV-bp": {**evclus, "init": ("random", None), "label_weight": 0.5},
+        "NN-EV": {},
+        "NN-EV-bp": {"label_weight": 0.5},
         "ECM": {**ecm, "init": "random"},
         "ECM-bp": ecm,
         "CCM": {"delta": 5, "init": "random"},
@@ -137,23 +196,31 @@ def settings(method, n_clusters):
         "sECMdd": {"medoids": "single", **medoids},
         "wECMdd": {"medoids": "weighted", **medoids},
         "BPEC": {**ecm, "n_neighbors": NEIGHBORS, "metric": "adaptive"},
-        "Bootclus": {"n_bootstrap": 500, "variance_floor": 0},
+        "Bootclus": {"n_bootstrap": 500},
     }[method]
 
 
 def fit(method, X, n_clusters, seed, **changes):
     """Fit a method of Table 3."""
-    kinds = {"EVCLUS": EVCLUS, "NN-EV": NNEVCLUS, "ECM": ECM, "CCM": CCM, "sECMdd": ECMdd, "wECMdd": ECMdd}
-    kind = (kinds | {"BPEC": BPEC, "Bootclus": BootClus})[method.removesuffix("-bp")]
+    kind = getattr(papers, KINDS[method.removesuffix("-bp")])
     model = kind(n_clusters, **(settings(method, n_clusters) | changes), random_state=seed)
     if not method.endswith("-bp"):
         return model.fit(X)
     peaks = belief_peaks(X, n_neighbors=NEIGHBORS, q=0.9).peaks(n_peaks=n_clusters)
-    if kind is not NNEVCLUS:
+    if kind is not papers.nn_evclus:
         return model.set_params(init=X[peaks]).fit(X)
     labels = np.full(len(X), -1)
     labels[peaks] = np.arange(n_clusters)
     return model.fit(X, labels=labels)
+
+
+def fit_protein(method, D, seed, **changes):
+    """Fit a method of Table 6 to dissimilarities."""
+    name, options = PROTEIN[method]
+    options = {**options, **changes}
+    if options.get("delta") == "max":  # RECM has delta, ECMdd its square in units of the dissimilarities
+        options["delta"] = D.max() if method == "RECM" else D.max() ** 0.5
+    return getattr(papers, name)(4, metric="precomputed", random_state=seed, **options).fit(D)
 
 
 def words(parameters):

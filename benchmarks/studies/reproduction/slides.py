@@ -22,36 +22,20 @@ from sklearn.metrics import confusion_matrix
 
 from benchmarks.common import reference
 from benchmarks.common.cells import cell, published, with_data, without_data
-from benchmarks.common.papers import ECM
 from benchmarks.studies.reproduction.figures import fit_protein, load, n_errors
+from evlearn import papers
 from evlearn.belief import FocalSets, MassFunction
-from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier
 from evlearn.cluster import EVCLUS
 from evlearn.partition import CredalPartition
-from evlearn.utils.parameters import with_switches
 
 CLUSTERING, LEARNING = "Lecture on clustering", "Lecture on machine learning"
 EXACT = 1e-3
-#: Settings of the network of the slides: prototypes for all classes, raw features, and training to convergence.
-AS_IN_R = {"per_class": False, "standardize": False, "tol": 1e-4, "max_iter": 1000}
-#: Options that are private switches of the classifier.
-SWITCHES = ("per_class", "standardize", "loss_lambda")
 
 
 def study(quick):
     """Return all cells."""
-    return {
-        "cells": with_data(
-            pairs,
-            combinations,
-            lambda: protein(*load()["protein"], quick),
-            lambda: cluster_number(*load()["fourclass"]),
-            partial(ionosphere, alpha=0.95),
-            partial(glass, 2 if quick else 10, AS_IN_R),
-            partial(vowel, 1 if quick else 3, {**AS_IN_R, "loss_lambda": 1}, quick),
-        ),
-        "without_data": cells_without_data(),
-    }
+    parts = [partial(part, quick) for part in PARTS.values()]
+    return {"cells": with_data(*parts), "without_data": cells_without_data()}
 
 
 def pairs():
@@ -130,7 +114,9 @@ def cluster_number(X, y):
     """Return the number of clusters with the smallest nonspecificity."""
     numbers = range(2, 7)
     values = [
-        ECM(number, alpha=2, delta=20**0.5, n_init=3, random_state=0).fit(X).credal_partition_.nonspecificity()
+        papers.ecm(number, alpha=2, delta=20**0.5, n_init=3, random_state=0)
+        .fit(X)
+        .credal_partition_.nonspecificity()
         for number in numbers
     ]
     best = numbers[int(np.argmin(values))]
@@ -140,13 +126,12 @@ def cluster_number(X, y):
     ]
 
 
-def ionosphere(**options):
-    """Return results of the evidential k-nearest-neighbor rule."""
-    options = {"n_neighbors": 10, **options}
+def ionosphere(make=papers.eknn):
+    """Return results of the evidential k-nearest-neighbor rule; `make` returns it."""
     X, y = read_data("ionosphere_evclass", 34)
-    predicted = EvidentialKNNClassifier(**options).fit(X[:176], y[:176]).predict(X[176:])
+    predicted = make(10).fit(X[:176], y[:176]).predict(X[176:])
     location = f"{LEARNING}, Ionosphere"
-    description = describe(options)
+    description = describe(make)
     error = cell(location, "all", "error", 0.07428571, (predicted != y[176:]).mean(), EXACT, description)
     return [
         error,
@@ -154,30 +139,24 @@ def ionosphere(**options):
     ]
 
 
-def network(n_prototypes, seed, options):
-    """Return the evidential neural network of the slides."""
-    parameters = {name: value for name, value in options.items() if name not in SWITCHES}
-    switches = {name: value for name, value in options.items() if name in SWITCHES}
-    return with_switches(EvidentialNeuralClassifier(n_prototypes, random_state=seed, **parameters), **switches)
-
-
-def glass(n_starts, options):
-    """Return results of the evidential neural network, from several starts."""
+def glass(n_starts, make=papers.enn):
+    """Return results of the evidential neural network, from several starts; `make` returns it."""
     X, y = read_data("glass_evclass", 9)
     tables, errors = [], []
     for seed in range(n_starts):
-        model = network(7, seed, options)
+        model = make(7, random_state=seed)
         predicted = model.fit(X[:89], y[:89]).predict(X[89:])
         tables.append(confusion_matrix(y[89:], predicted, labels=[1, 2, 3, 4]))
         errors.append((predicted != y[89:]).mean())
     location = f"{LEARNING}, Glass"
-    description = describe(options)
+    description = describe(make)
     error = cell(location, "all", "error", 0.3333333, errors, 0.03, description)
     return [error, *counts(location, "ml01_glass_confusion", tables, 5, description)]
 
 
-def vowel(n_starts, options, quick=False):
+def vowel(n_starts, make=None, quick=False):
     """Return results of the evidential neural network on speakers that were not used for training."""
+    make = make or partial(papers.enn, loss_lambda=1)
     (X, y), (new, truth) = (read_data(f"vowel_{part}", 10) for part in ("train", "test"))
     cells = []
     for row in published("ml01_vowel_test_error"):
@@ -186,20 +165,19 @@ def vowel(n_starts, options, quick=False):
         number = int(row["classifier"].split("(")[1].split()[0])
         if quick and number > 33:
             break
-        models = [network(number, seed, options) for seed in range(n_starts)]
+        models = [make(number, random_state=seed) for seed in range(n_starts)]
         errors = [1 - model.fit(X, y).score(new, truth) for model in models]
         row_name = f"{number} prototypes"
         cells.append(
-            cell(
-                f"{LEARNING}, Vowel", row_name, "error", float(row["test_error"]), errors, 0.03, describe(options)
-            )
+            cell(f"{LEARNING}, Vowel", row_name, "error", float(row["test_error"]), errors, 0.03, describe(make))
         )
     return cells
 
 
-def describe(options):
-    """Return the settings as text."""
-    return ", ".join(f"{name}={value}" for name, value in options.items())
+def describe(make):
+    """Return the function that makes an estimator, and its arguments, as text."""
+    function, options = getattr(make, "func", make), getattr(make, "keywords", {})
+    return ", ".join([function.__name__, *(f"{name}={value}" for name, value in options.items())])
 
 
 def counts(location, name, tables, tolerance, description):
@@ -223,6 +201,18 @@ def counts(location, name, tables, tolerance, description):
 def read_data(name, n_attributes):
     table = reference.read_table(name)
     return table[:, :n_attributes], table[:, n_attributes].astype(int)
+
+
+#: Sections with their functions of `quick`.
+PARTS = {
+    "pairs": lambda quick: pairs(),
+    "combinations": lambda quick: combinations(),
+    "Protein": lambda quick: protein(*load()["protein"], quick),
+    "number of clusters": lambda quick: cluster_number(*load()["fourclass"]),
+    "Ionosphere": lambda quick: ionosphere(),
+    "Glass": lambda quick: glass(2 if quick else 10),
+    "Vowel": lambda quick: vowel(1 if quick else 3, quick=quick),
+}
 
 
 def cells_without_data():

@@ -30,9 +30,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.common import command_line, processes, record
 from benchmarks.common.big_data import generate, sample
-from benchmarks.common.papers import ECM
 from benchmarks.common.watching import cpu_seconds
-from evlearn import open_dataset
+from evlearn import open_dataset, papers
 from evlearn.belief import FocalSets
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
 from evlearn.cluster.set_costs import SetCosts
@@ -46,7 +45,7 @@ def starts(n_features):
 
 
 def estimator(n_features, max_iter):
-    return ECM(CLUSTERS, init=starts(n_features), delta=DELTA, tol=0, max_iter=max_iter, random_state=0)
+    return papers.ecm(CLUSTERS, init=starts(n_features), delta=DELTA, tol=0, max_iter=max_iter, random_state=0)
 
 
 def measure(fit, iterations, clock=cpu_seconds):

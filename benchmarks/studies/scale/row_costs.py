@@ -15,8 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.common.big_data import generate, sample
 from benchmarks.common.measuring import best_time
-from benchmarks.common.papers import ECM
-from evlearn import open_dataset
+from evlearn import open_dataset, papers
 from evlearn.belief import FocalSets
 from evlearn.blocks.targets import make_target
 from evlearn.cluster import EVCLUS
@@ -149,7 +148,7 @@ def parquet(n=1_000_000, d=8):
 def measure():
     """Measure all costs."""
     warnings.simplefilter("ignore", ConvergenceWarning)
-    ECM(2, random_state=0).fit(sample(0, 1000, 2)[0])  # loads modules
+    papers.ecm(2, random_state=0).fit(sample(0, 1000, 2)[0])  # loads modules
     results = {"parquet_nanoseconds_per_number": parquet()}
     for name, runs, terms in (
         ("ecm", ecm_passes, ecm_terms),

@@ -38,13 +38,13 @@ WAYS = ("files", "collection")
 def estimator(method):
     """Return an estimator with the parameters of the papers."""
     if method == "ecm":
-        from benchmarks.common import papers
+        from evlearn import papers
 
-        return papers.ECM(CLUSTERS, random_state=0)
+        return papers.ecm(CLUSTERS, random_state=0)
     if method == "evclus":
-        from benchmarks.common import papers
+        from evlearn import papers
 
-        return papers.EVCLUS(CLUSTERS, solver="landmark", random_state=0)
+        return papers.evclus(CLUSTERS, solver="landmark", random_state=0)
     from evlearn.neural import NNEVCLUS, Solver
 
     # One epoch is sufficient at these sizes.

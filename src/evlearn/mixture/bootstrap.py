@@ -115,13 +115,14 @@ def bootstrap(
     n_bootstrap: int,
     random: np.random.RandomState,
     *,
+    reselect: bool = True,
     n_jobs: int | None = None,
     report: Report | None = None,
 ) -> tuple[Replicates, FloatArray]:
     """Fit a mixture again to resamples of its data, each starting from the result of the first fit.
 
     For a `ParsimoniousGaussianMixture`, the covariance model is selected again for each resample, among models of
-    nearly equal BIC.
+    nearly equal BIC, unless `reselect` is False.
 
     Returns
     -------
@@ -132,7 +133,7 @@ def bootstrap(
     """
     if isinstance(mixture, ParsimoniousGaussianMixture):
         units = Units.of(X)
-        models = _rivals(mixture)
+        models = _rivals(mixture, RIVALS if reselect else 0.0)
         arguments = (units.to(X), mixture.predict_proba(X), models, _settings(mixture, units))
         size = runs_per_call(len(X), mixture.n_components_)
         parts = _collect(_gaussian_part, arguments, n_bootstrap, size, random, n_jobs, report)
@@ -167,13 +168,13 @@ def _collect(
     return parts
 
 
-def _rivals(mixture: ParsimoniousGaussianMixture) -> list[str]:
+def _rivals(mixture: ParsimoniousGaussianMixture, excess: float) -> list[str]:
     """Return the covariance models that a resample can select, the best first.
 
     Intervals would be too narrow if the selected model were fixed, because the selection varies, too.
     """
     column = mixture.bic_table_[:, mixture.component_numbers_.index(mixture.n_components_)]
-    candidates = [i for i in column.argsort(kind="stable") if column[i] <= mixture.bic_ + RIVALS]
+    candidates = [i for i in column.argsort(kind="stable") if column[i] <= mixture.bic_ + excess]
     names = [mixture.model_, *(mixture.covariance_models_[i] for i in candidates)]
     return list(dict.fromkeys(simplest(name, mixture.n_components_) for name in names))
 

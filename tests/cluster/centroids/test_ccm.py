@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks.common.papers import CCM, ECM
+from evlearn import papers
 from evlearn.belief import FocalSets
 from evlearn.cluster import FocalFamily
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
@@ -62,7 +62,7 @@ def fuzzy_c_means(X, V, exponent, n_iter, noise):
 @given(seeds, gammas, betas, st.sampled_from(["pairs", "full"]))
 def test_objective_and_masses_match_their_formulas(seed, gamma, beta, kind):
     X, V, _ = make_samples(seed)
-    model = CCM(3, gamma=gamma, beta=beta, delta=3, focal_sets=kind, init=V, max_iter=5).fit(X)
+    model = papers.ccm(3, gamma=gamma, beta=beta, delta=3, focal_sets=kind, init=V, max_iter=5).fit(X)
     assert len(model.focal_sets_) == {"pairs": 7, "full": 8}[kind]
     squares = squared_distances(X, model.cluster_centers_, model.focal_sets_, gamma)
     relative = np.hstack([np.full((len(X), 1), 9.0), squares]) ** (-1 / (beta - 1))
@@ -111,7 +111,7 @@ def test_single_clusters_are_fuzzy_c_means_with_a_noise_cluster(seed, gamma, bet
     X, V, _ = make_samples(seed)
     memberships, centers = fuzzy_c_means(X, V, beta, n_iter, delta)
     settings = {"focal_sets": FocalSets.singletons(3), "gamma": gamma, "beta": beta, "delta": delta}
-    model = CCM(3, init=V, tol=0, max_iter=n_iter, **settings).fit(X)
+    model = papers.ccm(3, init=V, tol=0, max_iter=n_iter, **settings).fit(X)
     np.testing.assert_allclose(model.masses_, memberships, rtol=0, atol=1e-6)
     np.testing.assert_allclose(model.cluster_centers_, centers, rtol=0, atol=1e-6)
 
@@ -121,8 +121,8 @@ def test_single_clusters_are_fuzzy_c_means_with_a_noise_cluster(seed, gamma, bet
 def test_a_large_gamma_is_evidential_c_means_without_a_penalty_on_large_sets(seed, beta):
     X, V, _ = make_samples(seed)
     settings = {"beta": beta, "delta": 4, "init": V, "tol": 0, "max_iter": 10}
-    ccm = CCM(3, gamma=1e12, focal_sets="pairs", **settings).fit(X)
-    ecm = ECM(3, alpha=0, focal_sets=FocalFamily("pairs", include_omega=False), **settings).fit(X)
+    ccm = papers.ccm(3, gamma=1e12, focal_sets="pairs", **settings).fit(X)
+    ecm = papers.ecm(3, alpha=0, focal_sets=FocalFamily("pairs", include_omega=False), **settings).fit(X)
     np.testing.assert_allclose(ccm.masses_, ecm.masses_, rtol=0, atol=1e-6)
     np.testing.assert_allclose(ccm.cluster_centers_, ecm.cluster_centers_, rtol=0, atol=1e-6)
 
@@ -144,7 +144,7 @@ def test_the_middle_cluster_keeps_its_samples():
     X = np.repeat(places, 100, axis=0) + random.standard_normal((300, 2))
     y = np.repeat([0, 1, 2], 100)
     settings = {"focal_sets": FocalFamily("pairs", include_omega=False), "init": places}
-    ecm, ccm = ECM(3, **settings).fit(X), CCM(3, **settings).fit(X)
+    ecm, ccm = papers.ecm(3, **settings).fit(X), papers.ccm(3, **settings).fit(X)
     middle, outer_pair = list(ccm.focal_sets_).index((1,)), list(ccm.focal_sets_).index((0, 2))
     shared_by_ecm, shared_by_ccm = (model.masses_[y == 1, outer_pair].mean() for model in (ecm, ccm))
     assert shared_by_ccm < 0.1 < 0.2 < shared_by_ecm
@@ -173,8 +173,8 @@ def test_location_direction_unit_and_order_change_nothing(seed, gamma, beta, uni
     rotation = np.linalg.qr(random.standard_normal((3, 3)))[0]
     shift, order = 10 * random.standard_normal(3), random.permutation(len(X))
     settings = {"gamma": gamma, "beta": beta, "tol": 0, "max_iter": 10}
-    plain = CCM(3, delta=4, init=V, **settings).fit(X)
-    transformed = CCM(3, delta=4 * unit, init=unit * (V @ rotation + shift), **settings)
+    plain = papers.ccm(3, delta=4, init=V, **settings).fit(X)
+    transformed = papers.ccm(3, delta=4 * unit, init=unit * (V @ rotation + shift), **settings)
     transformed.fit(unit * (X @ rotation + shift)[order])
     np.testing.assert_allclose(transformed.masses_, plain.masses_[order], rtol=0, atol=1e-7)
     assert transformed.objective_ == pytest.approx(unit**2 * plain.objective_, rel=1e-8)
@@ -187,8 +187,8 @@ def test_a_weight_is_a_number_of_repetitions(seed, gamma):
     X, _, random = make_samples(seed)
     weights = random.integers(0, 4, size=len(X))
     settings = {"gamma": gamma, "tol": 0, "max_iter": 10, "random_state": seed}
-    weighted = CCM(3, **settings).fit(X, sample_weight=weights)
-    repeated = CCM(3, **settings).fit(np.repeat(X, weights, axis=0))
+    weighted = papers.ccm(3, **settings).fit(X, sample_weight=weights)
+    repeated = papers.ccm(3, **settings).fit(np.repeat(X, weights, axis=0))
     np.testing.assert_allclose(np.repeat(weighted.masses_, weights, axis=0), repeated.masses_, rtol=0, atol=1e-7)
     np.testing.assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_, rtol=0, atol=1e-7)
 
@@ -199,7 +199,9 @@ def test_neighboring_clusters_are_found_and_paired():
     X = np.repeat(places, 60, axis=0) + 0.8 * random.standard_normal((240, 2))
     # With gamma=0 and single clusters, plausibilities still show which clusters are neighbors.
     for gamma in (0, 1):
-        model = CCM(4, gamma=gamma, focal_sets=FocalFamily("neighbor_pairs", n_neighbors=2), init=places).fit(X)
+        model = papers.ccm(
+            4, gamma=gamma, focal_sets=FocalFamily("neighbor_pairs", n_neighbors=2), init=places
+        ).fit(X)
         sets = [(), (0,), (1,), (2,), (3,), (0, 1), (1, 2), (2, 3)]
         assert [tuple(focal_set) for focal_set in model.focal_sets_] == sets
 
@@ -207,8 +209,8 @@ def test_neighboring_clusters_are_found_and_paired():
 def test_batches_lead_to_the_clusters_of_all_samples():
     X, _ = make_fourclass(8000, random_state=0)
     X = np.random.default_rng(0).permutation(X)
-    whole = CCM(4, delta=4, n_init=3, random_state=0).fit(X)
-    model = CCM(4, delta=4, init=whole.cluster_centers_ + 0.5)
+    whole = papers.ccm(4, delta=4, n_init=3, random_state=0).fit(X)
+    model = papers.ccm(4, delta=4, init=whole.cluster_centers_ + 0.5)
     distances = []
     for start in range(0, 8000, 400):
         model.partial_fit(X[start : start + 400])
@@ -224,4 +226,4 @@ def test_batches_lead_to_the_clusters_of_all_samples():
 )
 def test_an_invalid_gamma_is_reported_with_allowed_values(gamma, message):
     with pytest.raises(ValueError, match=message):
-        CCM(2, gamma=gamma).fit(load_butterfly().data)
+        papers.ccm(2, gamma=gamma).fit(load_butterfly().data)

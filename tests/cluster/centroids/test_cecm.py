@@ -19,8 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from benchmarks.common.papers import CECM, ECM
-from evlearn import cluster
+from evlearn import cluster, papers
 from evlearn.belief import FocalSets
 from evlearn.cluster import AdaptiveMetric
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
@@ -165,7 +164,9 @@ def test_without_constraints_or_weight_it_is_ecm(iris, metric):
     X, _, constraints = iris
     masses, centers = plain_iterations(X, X[[0, 60, 120]], 3.0, 5, metric)
     for xi, given_constraints in ((0.5, None), (0.5, PairwiseConstraints()), (0, constraints)):
-        model = CECM(3, constraint_weight=xi, metric=metric, delta=3, init=X[[0, 60, 120]], tol=0, max_iter=5)
+        model = papers.cecm(
+            3, constraint_weight=xi, metric=metric, delta=3, init=X[[0, 60, 120]], tol=0, max_iter=5
+        )
         model.fit(X, constraints=given_constraints)
         np.testing.assert_allclose(model.masses_, masses, rtol=0, atol=1e-12)
         np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-12)
@@ -174,7 +175,7 @@ def test_without_constraints_or_weight_it_is_ecm(iris, metric):
 
 def test_a_fit_without_constraints_ends_where_that_of_ecm_does(iris):
     X, _, _ = iris
-    cecm, ecm = CECM(3, tol=1e-6, random_state=0).fit(X), ECM(3, tol=1e-10, random_state=0).fit(X)
+    cecm, ecm = papers.cecm(3, tol=1e-6, random_state=0).fit(X), papers.ecm(3, tol=1e-10, random_state=0).fit(X)
     assert cecm.delta_ == ecm.delta_
     assert cecm.objective_ == pytest.approx(0.5 / (150 * 8) * ecm.objective_, rel=1e-6)
     assert adjusted_rand_score(cecm.labels_, ecm.labels_) == 1
@@ -185,7 +186,7 @@ def test_a_fit_without_constraints_ends_where_that_of_ecm_does(iris):
 @pytest.mark.parametrize("focal_sets", ["simple", "pairs", "full"])
 def test_the_objective_never_increases(iris, metric, penalty, focal_sets):
     X, _, constraints = iris
-    model = CECM(
+    model = papers.cecm(
         3,
         focal_sets=focal_sets,
         metric=AdaptiveMetric(0) if metric == "adaptive" else metric,
@@ -205,7 +206,9 @@ def test_the_objective_never_increases(iris, metric, penalty, focal_sets):
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_objective_matches_its_formula(iris, metric, penalty):
     X, _, constraints = iris
-    model = CECM(3, alpha=1.5, delta=4, constraint_weight=0.3, metric=metric, penalty=penalty, random_state=0)
+    model = papers.cecm(
+        3, alpha=1.5, delta=4, constraint_weight=0.3, metric=metric, penalty=penalty, random_state=0
+    )
     model.fit(X, constraints=constraints)
     M, F = model.masses_, model.focal_sets_.membership[1:].astype(float)
     size = F.sum(axis=1)
@@ -230,10 +233,10 @@ def test_the_objective_matches_its_formula(iris, metric, penalty):
 @pytest.mark.parametrize("metric", METRICS)
 def test_an_infinite_delta_leaves_no_mass_on_the_empty_set(iris, metric):
     X, _, constraints = iris
-    model = CECM(3, delta=np.inf, metric=metric, random_state=0).fit(X, constraints=constraints)
+    model = papers.cecm(3, delta=np.inf, metric=metric, random_state=0).fit(X, constraints=constraints)
     assert model.masses_[:, 0].max() < 1e-100
     assert np.isfinite(model.objective_)
-    finite = CECM(3, delta=1e9, metric=metric, random_state=0).fit(X, constraints=constraints)
+    finite = papers.cecm(3, delta=1e9, metric=metric, random_state=0).fit(X, constraints=constraints)
     np.testing.assert_allclose(model.masses_, finite.masses_, rtol=0, atol=1e-6)
 
 
@@ -243,7 +246,11 @@ def test_a_larger_weight_satisfies_more_constraints(iris, penalty):
     forms = penalty_forms(penalty, FocalSets.full(3))
     costs = []
     for xi in (0, 0.01, 0.1, 0.5):
-        M = CECM(3, constraint_weight=xi, penalty=penalty, random_state=0).fit(X, constraints=constraints).masses_
+        M = (
+            papers.cecm(3, constraint_weight=xi, penalty=penalty, random_state=0)
+            .fit(X, constraints=constraints)
+            .masses_
+        )
         pairs_with_forms = zip((constraints.must_link, constraints.cannot_link), forms, strict=True)
         costs.append(
             sum(np.einsum("ij,jk,ik->", M[pairs[:, 0]], form, M[pairs[:, 1]]) for pairs, form in pairs_with_forms)
@@ -256,7 +263,7 @@ def test_with_the_symmetric_penalty_samples_do_not_move_to_the_empty_set():
     X = np.array([[0.0], [1], [2], [10], [11], [12]])
     torn = PairwiseConstraints(must_link=[(0, 5)])
     plausibility_masses, symmetric_masses = (
-        CECM(2, penalty=penalty, constraint_weight=0.99, delta=3, random_state=0)
+        papers.cecm(2, penalty=penalty, constraint_weight=0.99, delta=3, random_state=0)
         .fit(X, constraints=torn)
         .masses_[[0, 5], 0]
         for penalty in ("plausibility", "symmetric")
@@ -275,7 +282,7 @@ def test_constraints_help_on_average(metric):
         scores = []
         for seed in range(5):
             constraints = PairwiseConstraints.sample(y, 100, random_state=seed)
-            model = CECM(n_clusters, metric=metric, random_state=seed)
+            model = papers.cecm(n_clusters, metric=metric, random_state=seed)
             unconstrained_score = adjusted_rand_score(y, model.fit(X).labels_)
             scores.append(
                 adjusted_rand_score(y, model.fit(X, constraints=constraints).labels_) - unconstrained_score
@@ -287,7 +294,7 @@ def test_constraints_help_on_average(metric):
 def test_all_starts_lead_to_nearly_the_same_objective(iris):
     X, y, _ = iris
     constraints = PairwiseConstraints.sample(y, 100, random_state=1)
-    fits = [CECM(3, random_state=seed).fit(X, constraints=constraints).objective_ for seed in range(6)]
+    fits = [papers.cecm(3, random_state=seed).fit(X, constraints=constraints).objective_ for seed in range(6)]
     assert np.ptp(fits) < 0.02 * min(fits)
 
 
@@ -298,8 +305,8 @@ def test_permuting_samples_permutes_the_result(iris, metric):
     place = np.argsort(order)
     permuted_constraints = PairwiseConstraints(place[constraints.must_link], place[constraints.cannot_link])
     settings = {"metric": metric, "tol": 1e-9, "random_state": 0, "max_iter": 1000}
-    plain = CECM(3, **settings).fit(X, constraints=constraints)
-    permuted = CECM(3, **settings).fit(X[order], constraints=permuted_constraints)
+    plain = papers.cecm(3, **settings).fit(X, constraints=constraints)
+    permuted = papers.cecm(3, **settings).fit(X[order], constraints=permuted_constraints)
     np.testing.assert_allclose(permuted.masses_, plain.masses_[order], rtol=0, atol=1e-6)
 
 
@@ -311,18 +318,20 @@ def test_translation_and_rotation_change_nothing(seed):
     X = random.standard_normal((40, 2)) + 3 * random.integers(2, size=(40, 1))
     constraints = PairwiseConstraints.sample(random.integers(2, size=40), 15, random_state=0)
     rotation = np.linalg.qr(random.standard_normal((2, 2)))[0]
-    plain = CECM(2, init=X[:2], tol=1e-8, max_iter=2000).fit(X, constraints=constraints)
+    plain = papers.cecm(2, init=X[:2], tol=1e-8, max_iter=2000).fit(X, constraints=constraints)
     for transformed in (X @ rotation, X + 1e6):
-        other = CECM(2, init=transformed[:2], tol=1e-8, max_iter=2000).fit(transformed, constraints=constraints)
+        other = papers.cecm(2, init=transformed[:2], tol=1e-8, max_iter=2000).fit(
+            transformed, constraints=constraints
+        )
         np.testing.assert_allclose(other.masses_, plain.masses_, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("unit", [1e-3, 7.0, 1e5])
 def test_in_another_unit_the_corresponding_weight_gives_the_same_masses(iris, unit):
     X, _, constraints = iris
-    plain = CECM(3, delta=4, constraint_weight=0.2, init=X[[0, 60, 120]]).fit(X, constraints=constraints)
+    plain = papers.cecm(3, delta=4, constraint_weight=0.2, init=X[[0, 60, 120]]).fit(X, constraints=constraints)
     odds = 0.2 / 0.8 * unit**2
-    model = CECM(3, delta=4 * unit, constraint_weight=odds / (1 + odds), init=unit * X[[0, 60, 120]])
+    model = papers.cecm(3, delta=4 * unit, constraint_weight=odds / (1 + odds), init=unit * X[[0, 60, 120]])
     model.fit(unit * X, constraints=constraints)
     np.testing.assert_allclose(model.masses_, plain.masses_, rtol=0, atol=1e-3)
 
@@ -332,8 +341,8 @@ def test_masses_of_adaptive_metrics_are_invariant_to_linear_maps_that_preserve_v
     mixing = np.random.default_rng(0).standard_normal((4, 4))
     mixing /= np.abs(np.linalg.det(mixing)) ** 0.25
     settings = {"metric": AdaptiveMetric(0), "delta": 3, "tol": 1e-8, "max_iter": 2000}
-    plain = CECM(3, init=X[[0, 60, 120]], **settings).fit(X, constraints=constraints)
-    transformed = CECM(3, init=plain.cluster_centers_ @ mixing, **settings).fit(
+    plain = papers.cecm(3, init=X[[0, 60, 120]], **settings).fit(X, constraints=constraints)
+    transformed = papers.cecm(3, init=plain.cluster_centers_ @ mixing, **settings).fit(
         X @ mixing, constraints=constraints
     )
     # The initial metrics are Euclidean in both fits, so the paths differ.
@@ -343,7 +352,7 @@ def test_masses_of_adaptive_metrics_are_invariant_to_linear_maps_that_preserve_v
 
 def test_identical_samples_with_the_same_constraints_have_identical_masses():
     X = np.repeat([[0.0, 0], [0.5, 0.3], [5, 5], [5.5, 5], [2.5, 2.6]], 3, axis=0)
-    model = CECM(2, random_state=0).fit(X, constraints=PairwiseConstraints([(0, 9), (1, 9), (2, 9)]))
+    model = papers.cecm(2, random_state=0).fit(X, constraints=PairwiseConstraints([(0, 9), (1, 9), (2, 9)]))
     for start in range(0, 15, 3):
         rows = model.masses_[start : start + 3]
         if 9 not in range(start, start + 3):
@@ -352,7 +361,7 @@ def test_identical_samples_with_the_same_constraints_have_identical_masses():
 
 def test_prediction_ignores_constraints_and_nothing_else(iris):
     X, _, constraints = iris
-    model = CECM(3, random_state=0).fit(X, constraints=constraints)
+    model = papers.cecm(3, random_state=0).fit(X, constraints=constraints)
     predicted = model.predict_mass(X)
     bound = np.unique(np.concatenate([constraints.must_link, constraints.cannot_link]))
     free = np.setdiff1d(np.arange(150), bound)
@@ -367,40 +376,40 @@ def test_prediction_ignores_constraints_and_nothing_else(iris):
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_bits_and_more_starts_are_no_worse(iris):
     X, _, constraints = iris
-    first, second = (CECM(3, random_state=4).fit(X, constraints=constraints) for _ in range(2))
+    first, second = (papers.cecm(3, random_state=4).fit(X, constraints=constraints) for _ in range(2))
     np.testing.assert_array_equal(first.masses_, second.masses_)
-    with_4_starts = CECM(3, n_init=4, random_state=4).fit(X, constraints=constraints)
+    with_4_starts = papers.cecm(3, n_init=4, random_state=4).fit(X, constraints=constraints)
     assert with_4_starts.objective_ <= first.objective_
 
 
 @pytest.mark.parametrize("init", ["random", "peaks"])
 def test_other_starts_work_too(iris, init):
     X, y, constraints = iris
-    model = CECM(3, init=init, random_state=0).fit(X, constraints=constraints)
+    model = papers.cecm(3, init=init, random_state=0).fit(X, constraints=constraints)
     assert adjusted_rand_score(y, model.labels_) > 0.6
 
 
 def test_frames_of_any_kind_are_accepted(iris):
     X, _, constraints = iris
-    plain = CECM(3, random_state=0).fit(X, constraints=constraints)
+    plain = papers.cecm(3, random_state=0).fit(X, constraints=constraints)
     names = list("abcd")
     for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
-        model = CECM(3, random_state=0).fit(frame, constraints=constraints)
+        model = papers.cecm(3, random_state=0).fit(frame, constraints=constraints)
         np.testing.assert_allclose(model.masses_, plain.masses_, rtol=0, atol=1e-12)
         assert model.feature_names_in_.tolist() == names
         assert model.predict_mass(frame).n_samples == 150
     rows = pd.DataFrame(X, index=[f"row {k}" for k in range(150)])
-    model = CECM(3, random_state=0).fit(rows)
+    model = papers.cecm(3, random_state=0).fit(rows)
     assert model.credal_partition_.sample_names[3] == "row 3"
     assert model.predict_mass(rows).sample_names[3] == "row 3"
-    single = CECM(3, random_state=0).fit(X.astype(np.float32), constraints=constraints)
+    single = papers.cecm(3, random_state=0).fit(X.astype(np.float32), constraints=constraints)
     assert single.masses_.dtype == np.float32
     np.testing.assert_allclose(single.masses_, plain.masses_, rtol=0, atol=0.01)
 
 
 def test_it_works_in_a_pipeline(iris):
     X, y, constraints = iris
-    model = make_pipeline(StandardScaler(), CECM(3, random_state=0))
+    model = make_pipeline(StandardScaler(), papers.cecm(3, random_state=0))
     model.fit(X, cecm__constraints=constraints)
     assert adjusted_rand_score(y, model[-1].labels_) > 0.6
 
@@ -423,7 +432,7 @@ def test_it_works_in_a_pipeline(iris):
 def test_degenerate_data_give_valid_masses(X, metric):
     constraints = PairwiseConstraints([(0, 1)], [(1, 2)])
     for n_clusters in (1, 2, 3):
-        model = CECM(n_clusters, metric=metric, random_state=0).fit(X, constraints=constraints)
+        model = papers.cecm(n_clusters, metric=metric, random_state=0).fit(X, constraints=constraints)
         assert np.isfinite(model.masses_).all()
         assert np.isfinite(model.objective_)
         np.testing.assert_allclose(model.masses_.sum(axis=1), 1, rtol=0, atol=1e-10)
@@ -432,9 +441,9 @@ def test_degenerate_data_give_valid_masses(X, metric):
 
 def test_with_as_many_clusters_as_samples_each_sample_has_a_prototype():
     X = np.arange(8.0).reshape(4, 2) ** 2
-    model = CECM(4, focal_sets="simple", random_state=0).fit(X)
+    model = papers.cecm(4, focal_sets="simple", random_state=0).fit(X)
     assert len(set(model.labels_)) == 4
-    constrained = CECM(4, focal_sets="simple", init=X).fit(X, constraints=PairwiseConstraints([(0, 1)]))
+    constrained = papers.cecm(4, focal_sets="simple", init=X).fit(X, constraints=PairwiseConstraints([(0, 1)]))
     assert np.isfinite(constrained.objective_)
 
 
@@ -464,32 +473,32 @@ def test_with_as_many_clusters_as_samples_each_sample_has_a_prototype():
 )
 def test_invalid_parameters_are_reported_with_allowed_values(settings, message):
     with pytest.raises(ValueError, match=message):
-        CECM(**({"n_clusters": 2} | settings)).fit(load_butterfly().data)
+        papers.cecm(**({"n_clusters": 2} | settings)).fit(load_butterfly().data)
 
 
 def test_invalid_constraints_are_refused_with_the_reason():
     X = load_butterfly().data
     with pytest.raises(ValueError, match=r"must_link has the pair \(0, 99\), but there are 12 samples"):
-        CECM(2).fit(X, constraints=PairwiseConstraints([(0, 99)]))
+        papers.cecm(2).fit(X, constraints=PairwiseConstraints([(0, 99)]))
     with pytest.raises(ValueError, match="keep a pair in one of them only"):
-        CECM(2).fit(X, constraints=PairwiseConstraints([(0, 1)], [(1, 0)]))
+        papers.cecm(2).fit(X, constraints=PairwiseConstraints([(0, 1)], [(1, 0)]))
     with pytest.raises(TypeError, match=r"must be PairwiseConstraints, got list; use PairwiseConstraints\("):
-        CECM(2).fit(X, constraints=[(0, 1)])
+        papers.cecm(2).fit(X, constraints=[(0, 1)])
     with pytest.raises(NotFittedError):
-        CECM(2).predict(X)
+        papers.cecm(2).predict(X)
 
 
 def test_cyclic_contradictions_of_constraints_are_not_refused():
     X = load_butterfly().data
     ring = PairwiseConstraints(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)])
-    model = CECM(2, random_state=0).fit(X, constraints=ring)
+    model = papers.cecm(2, random_state=0).fit(X, constraints=ring)
     assert model.penalty_ > 0
     np.testing.assert_allclose(model.masses_.sum(axis=1), 1, rtol=0, atol=1e-10)
 
 
 def test_progress_is_reported_when_asked_for(iris, capsys):
     X, _, constraints = iris
-    model = CECM(3, verbose=1, random_state=0).fit(X, constraints=constraints)
+    model = papers.cecm(3, verbose=1, random_state=0).fit(X, constraints=constraints)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_
     assert lines[0].startswith("CECM iteration    1   objective 0.")
@@ -498,7 +507,7 @@ def test_progress_is_reported_when_asked_for(iris, capsys):
 def test_too_few_iterations_are_reported(iris):
     X, _, constraints = iris
     with pytest.warns(ConvergenceWarning, match="after max_iter=1 iterations; raise max_iter or tol") as records:
-        model = CECM(3, init=X[:3], max_iter=1).fit(X, constraints=constraints)
+        model = papers.cecm(3, init=X[:3], max_iter=1).fit(X, constraints=constraints)
     assert not model.converged_
     assert records[0].filename == __file__
 
@@ -539,7 +548,7 @@ def test_an_interrupt_before_the_first_iteration_keeps_a_state_too(iris, stage, 
 
     original = EuclideanModel.solve
     monkeypatch.setattr(EuclideanModel, "solve", solve)
-    model = CECM(3, init="kmeans" if stage == "the start" else X[[0, 60, 120]], n_init=3, random_state=0)
+    model = papers.cecm(3, init="kmeans" if stage == "the start" else X[[0, 60, 120]], n_init=3, random_state=0)
     with pytest.warns(ConvergenceWarning, match="interrupted after 0 iterations"):
         model.fit(X, constraints=constraints)
     assert not model.converged_
@@ -551,6 +560,6 @@ def test_a_fit_of_2000_samples_with_2000_constraints_is_fast():
     X, y = make_fourclass(2000, random_state=0)
     constraints = PairwiseConstraints.sample(y, 2000, random_state=0)
     start = time.process_time()
-    model = CECM(4, random_state=0).fit(X, constraints=constraints)
+    model = papers.cecm(4, random_state=0).fit(X, constraints=constraints)
     assert time.process_time() - start < 10
-    assert adjusted_rand_score(y, model.labels_) > adjusted_rand_score(y, CECM(4).fit(X).labels_) + 0.05
+    assert adjusted_rand_score(y, model.labels_) > adjusted_rand_score(y, papers.cecm(4).fit(X).labels_) + 0.05

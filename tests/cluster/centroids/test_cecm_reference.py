@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks.common.papers import CECM
 from evlearn import belief as bf
+from evlearn import papers
 from evlearn.cluster import AdaptiveMetric
 from evlearn.cluster.centroids.constrained_descent import best_rows, penalty_forms
 from evlearn.constraints import PairwiseConstraints
@@ -102,7 +102,7 @@ class Case:
         return u
 
     def fit(self, init, **settings):
-        model = CECM(
+        model = papers.cecm(
             self.focal_sets.frame_size,
             delta=DELTA,
             constraint_weight=self.xi,

@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import MinMaxScaler
 
-from benchmarks.common.papers import ECM
-from evlearn import cluster, watching
+from evlearn import cluster, papers, watching
 from evlearn.belief import FocalSets
 from evlearn.cluster import CCM
 from evlearn.storage.archives import digest_of_arrays, header_array, read_archive, write_archive
@@ -96,15 +95,15 @@ def checkpoint_file(tmp_path, monkeypatch, X):
     """Return the checkpoint of a fit that was interrupted after some iterations."""
     path = tmp_path / "fit.checkpoint"
     monkeypatch.setattr("evlearn.storage.checkpoints._SECONDS", 0.0)
-    model = ECM(3, random_state=0, checkpoint=path)
+    model = papers.ecm(3, random_state=0, checkpoint=path)
     with watching(stop_after(4)), pytest.raises(RuntimeError, match="stopped"):
         model.fit(X)
     return path
 
 
 def test_an_interrupted_fit_continues_and_removes_its_checkpoint(checkpoint_file, X):
-    model = ECM(3, random_state=0, checkpoint=checkpoint_file).fit(X)
-    np.testing.assert_array_equal(model.masses_, ECM(3, random_state=0).fit(X).masses_)
+    model = papers.ecm(3, random_state=0, checkpoint=checkpoint_file).fit(X)
+    np.testing.assert_array_equal(model.masses_, papers.ecm(3, random_state=0).fit(X).masses_)
     assert not checkpoint_file.exists()
 
 
@@ -113,13 +112,13 @@ def test_a_checkpoint_remains_until_the_masses_are_written(tmp_path, monkeypatch
         raise OSError("no space left")
 
     monkeypatch.setattr("evlearn.storage.checkpoints._SECONDS", 0.0)
-    model = ECM(3, random_state=0, checkpoint=tmp_path / "fit.checkpoint")
+    model = papers.ecm(3, random_state=0, checkpoint=tmp_path / "fit.checkpoint")
     with monkeypatch.context() as patch:
         patch.setattr(cluster.ECM, "_publish_masses", full_disk)
         with pytest.raises(OSError, match="no space left"):
             model.fit(X)
     assert model.checkpoint.exists()
-    np.testing.assert_array_equal(model.fit(X).masses_, ECM(3, random_state=0).fit(X).masses_)
+    np.testing.assert_array_equal(model.fit(X).masses_, papers.ecm(3, random_state=0).fit(X).masses_)
     assert not model.checkpoint.exists()
 
 
@@ -171,11 +170,11 @@ def test_without_disk_space_the_previous_checkpoint_remains(method, tmp_path, mo
 )
 def test_a_checkpoint_of_another_fit_is_refused(checkpoint_file, X, options, message):
     with pytest.raises(ValueError, match=f"belongs to another fit: {message}"):
-        ECM(**{"n_clusters": 3, "random_state": 0, "checkpoint": checkpoint_file, **options}).fit(X)
+        papers.ecm(**{"n_clusters": 3, "random_state": 0, "checkpoint": checkpoint_file, **options}).fit(X)
 
 
 def test_a_checkpoint_of_other_data_or_weights_is_refused(checkpoint_file, X):
-    model = ECM(3, random_state=0, checkpoint=checkpoint_file)
+    model = papers.ecm(3, random_state=0, checkpoint=checkpoint_file)
     for data, name in ((X[:-1], "data"), (X + 1, "data"), (X[:, :2], "data"), (X.astype(np.float32), "data")):
         with pytest.raises(ValueError, match=f"belongs to another fit: {name}"):
             model.fit(data)
@@ -190,18 +189,20 @@ def test_a_checkpoint_of_data_that_differ_in_one_row_is_refused(checkpoint_file,
     other = X.copy()
     other[row, 1] += 1e-9
     with pytest.raises(ValueError, match="belongs to another fit: data was"):
-        ECM(3, random_state=0, checkpoint=checkpoint_file).fit(other)
+        papers.ecm(3, random_state=0, checkpoint=checkpoint_file).fit(other)
 
 
 def test_a_checkpoint_of_the_same_rows_in_another_order_is_refused(checkpoint_file, X):
     other = X.copy()
     other[[5, 6]] = other[[6, 5]]
     with pytest.raises(ValueError, match="belongs to another fit: data was"):
-        ECM(3, random_state=0, checkpoint=checkpoint_file).fit(other)
+        papers.ecm(3, random_state=0, checkpoint=checkpoint_file).fit(other)
 
 
 def test_a_checkpoint_does_not_depend_on_the_number_of_workers(checkpoint_file, X):
-    model = ECM(3, random_state=0, checkpoint=checkpoint_file, n_jobs=2, verbose=0).fit(np.asfortranarray(X))
+    model = papers.ecm(3, random_state=0, checkpoint=checkpoint_file, n_jobs=2, verbose=0).fit(
+        np.asfortranarray(X)
+    )
     assert model.converged_
 
 
@@ -215,10 +216,10 @@ def test_data_on_disk_are_identified_by_all_rows(tmp_path, monkeypatch, X):
         return np.array_split(other, 7)
 
     with watching(stop_after(3)), pytest.raises(RuntimeError, match="stopped"):
-        ECM(3, random_state=0, checkpoint=path).fit(chunks())
+        papers.ecm(3, random_state=0, checkpoint=path).fit(chunks())
     with pytest.raises(ValueError, match="belongs to another fit: data was"):
-        ECM(3, random_state=0, checkpoint=path).fit(chunks(1e-6))
-    assert ECM(3, random_state=0, checkpoint=path).fit(chunks()).converged_
+        papers.ecm(3, random_state=0, checkpoint=path).fit(chunks(1e-6))
+    assert papers.ecm(3, random_state=0, checkpoint=path).fit(chunks()).converged_
 
 
 def stop_after(n_calls):
@@ -308,7 +309,7 @@ def rewritten(path, change):
 def test_an_inconsistent_checkpoint_is_refused(checkpoint_file, X, change, reason):
     rewritten(checkpoint_file, change)
     with pytest.raises(ValueError, match=f"^checkpoint fit.checkpoint is not a state.*{reason}.*delete this file"):
-        ECM(3, random_state=0, checkpoint=checkpoint_file).fit(X)
+        papers.ecm(3, random_state=0, checkpoint=checkpoint_file).fit(X)
 
 
 @pytest.mark.slow
@@ -319,11 +320,11 @@ def test_a_compressed_checkpoint_is_not_decompressed(checkpoint_file, X):
         for name, content in members.items():
             file.writestr(name, content + bytes(10_000_000))
     with pytest.raises(ValueError, match="compressed or encrypted"):
-        ECM(3, random_state=0, checkpoint=checkpoint_file).fit(X)
+        papers.ecm(3, random_state=0, checkpoint=checkpoint_file).fit(X)
 
 
 def test_a_truncated_or_foreign_or_damaged_checkpoint_is_refused(checkpoint_file, X):
-    model = ECM(3, random_state=0, checkpoint=checkpoint_file)
+    model = papers.ecm(3, random_state=0, checkpoint=checkpoint_file)
     whole = checkpoint_file.read_bytes()
     damaged = bytearray(whole)
     damaged[whole.index(b"starts") + 200] ^= 1
@@ -339,4 +340,4 @@ def test_a_truncated_or_foreign_or_damaged_checkpoint_is_refused(checkpoint_file
 
 def test_a_checkpoint_in_a_missing_folder_is_an_immediate_error(tmp_path, X):
     with pytest.raises(FileNotFoundError, match="create it first"):
-        ECM(3, checkpoint=tmp_path / "nothing" / "fit").fit(X)
+        papers.ecm(3, checkpoint=tmp_path / "nothing" / "fit").fit(X)

@@ -11,8 +11,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 import evlearn
-from benchmarks.common.papers import ECM
-from evlearn import cluster
+from evlearn import cluster, papers
 from evlearn.belief import FocalSets
 from evlearn.cluster import AdaptiveMetric, FocalFamily
 from evlearn.cluster.centroids.adaptive import AdaptiveModel, euclidean_metrics
@@ -79,7 +78,7 @@ def metrics_of(model):
 @given(seeds, alphas, betas, metrics)
 def test_the_objective_matches_its_formula(seed, alpha, beta, metric):
     X, V, _ = make_samples(seed)
-    model = ECM(3, alpha=alpha, beta=beta, delta=3, metric=metric, init=V, max_iter=5).fit(X)
+    model = papers.ecm(3, alpha=alpha, beta=beta, delta=3, metric=metric, init=V, max_iter=5).fit(X)
     S = metrics_of(model)
     expected = objective(X, model.cluster_centers_, S, model.masses_, model.focal_sets_, alpha, beta, model.delta_)
     assert model.objective_ == pytest.approx(expected, rel=1e-9)
@@ -90,7 +89,7 @@ def test_the_objective_matches_its_formula(seed, alpha, beta, metric):
 @given(seeds, alphas, betas)
 def test_the_objective_has_a_closed_form_at_the_best_masses(seed, alpha, beta):
     X, V, _ = make_samples(seed)
-    model = ECM(3, alpha=alpha, beta=beta, delta=3, init=V, max_iter=5).fit(X)
+    model = papers.ecm(3, alpha=alpha, beta=beta, delta=3, init=V, max_iter=5).fit(X)
     F = model.focal_sets_.membership[1:].astype(float)
     size = F.sum(axis=1)
     costs = size**alpha * cdist(X, F @ model.cluster_centers_ / size[:, None]) ** 2
@@ -156,7 +155,7 @@ def test_new_prototypes_and_new_metrics_are_optimal(seed, alpha, beta):
 def test_a_fit_with_a_small_tolerance_ends_at_a_fixed_point():
     X, _ = make_fourclass(300, random_state=0)
     for metric in ("euclidean", "adaptive"):
-        model = ECM(
+        model = papers.ecm(
             4,
             metric=AdaptiveMetric(0) if metric == "adaptive" else metric,
             tol=1e-15,
@@ -177,7 +176,7 @@ def test_a_fit_with_a_regularized_metric_ends_at_the_smallest_objective(reg_cova
         random = np.random.default_rng(seed)
         X = random.standard_normal((30, 2)) * [5, 0.3] + [0, 2] * random.integers(2, size=(30, 1))
         settings = {"metric": AdaptiveMetric(reg_covar), "init": "random", "tol": 0, "max_iter": 60}
-        model = ECM(2, **settings, delta=5.0, random_state=seed).fit(X)
+        model = papers.ecm(2, **settings, delta=5.0, random_state=seed).fit(X)
         assert (np.diff(model.objective_history_) <= 0).all()
         S, delta = model.metrics_, model.delta_
         expected = objective(X, model.cluster_centers_, S, model.masses_, model.focal_sets_, 1.0, 2.0, delta)
@@ -216,7 +215,7 @@ def test_a_large_delta_is_nearly_an_infinite_one():
     settings = {"focal_sets": FocalSets.singletons(3), "init": V, "tol": 0, "max_iter": 200}
     memberships, centers = fuzzy_c_means(X, V, 2, 200)
     for delta, close in ((1e3, 1e-2), (1e6, 1e-8), (np.inf, 1e-8)):
-        model = ECM(3, delta=delta, **settings).fit(X)
+        model = papers.ecm(3, delta=delta, **settings).fit(X)
         np.testing.assert_allclose(model.masses_, memberships, rtol=0, atol=close)
         np.testing.assert_allclose(model.cluster_centers_, centers, rtol=0, atol=close)
 
@@ -227,7 +226,7 @@ def test_single_clusters_and_outliers_are_fuzzy_c_means_with_a_noise_cluster(see
     X, V, _ = make_samples(seed)
     memberships, centers = fuzzy_c_means(X, V, beta, n_iter, noise=delta)
     focal_sets = FocalSets.singletons(3)
-    model = ECM(3, focal_sets=focal_sets, beta=beta, delta=delta, init=V, tol=0, max_iter=n_iter).fit(X)
+    model = papers.ecm(3, focal_sets=focal_sets, beta=beta, delta=delta, init=V, tol=0, max_iter=n_iter).fit(X)
     np.testing.assert_allclose(model.masses_, memberships, rtol=0, atol=1e-6)
     np.testing.assert_allclose(model.cluster_centers_, centers, rtol=0, atol=1e-6)
 
@@ -237,10 +236,10 @@ def test_single_clusters_and_outliers_are_fuzzy_c_means_with_a_noise_cluster(see
 @pytest.mark.parametrize("alpha", [60, 1000])
 def test_a_large_alpha_leaves_no_mass_on_several_clusters(metric, alpha, dtype):
     X, V, _ = make_samples(0)
-    model = ECM(3, alpha=alpha, metric=metric, delta=5, init=V).fit(X.astype(dtype))
+    model = papers.ecm(3, alpha=alpha, metric=metric, delta=5, init=V).fit(X.astype(dtype))
     is_set = model.focal_sets_.sizes > 1
     assert model.masses_[:, is_set].max() < 1e-14
-    single = ECM(3, focal_sets=FocalSets.singletons(3), metric=metric, delta=5, init=V).fit(X.astype(dtype))
+    single = papers.ecm(3, focal_sets=FocalSets.singletons(3), metric=metric, delta=5, init=V).fit(X.astype(dtype))
     close = 1e-5 if dtype == np.float32 else 1e-9
     np.testing.assert_allclose(model.masses_[:, ~is_set], single.masses_, rtol=0, atol=close)
 
@@ -285,7 +284,7 @@ def test_permuting_samples_permutes_the_result(seed, beta, metric):
         "max_iter": 10,
         "random_state": seed,
     }
-    plain, permuted = (ECM(3, **settings).fit(rows) for rows in (X, X[order]))
+    plain, permuted = (papers.ecm(3, **settings).fit(rows) for rows in (X, X[order]))
     np.testing.assert_allclose(permuted.masses_, plain.masses_[order], rtol=0, atol=1e-7)
     assert permuted.delta_ == plain.delta_
 
@@ -304,9 +303,9 @@ def test_location_direction_and_unit_change_nothing(seed, beta, metric, unit):
         "max_iter": 10,
     }
     for delta in (4.0, "auto"):
-        plain = ECM(3, delta=delta, init=V, **settings).fit(X)
+        plain = papers.ecm(3, delta=delta, init=V, **settings).fit(X)
         scaled = delta if delta == "auto" else unit * delta
-        transformed = ECM(3, delta=scaled, init=unit * (V @ rotation + shift), **settings)
+        transformed = papers.ecm(3, delta=scaled, init=unit * (V @ rotation + shift), **settings)
         transformed.fit(unit * (X @ rotation + shift))
         np.testing.assert_allclose(transformed.masses_, plain.masses_, rtol=0, atol=1e-7)
         np.testing.assert_allclose(
@@ -340,7 +339,7 @@ def test_adaptive_metrics_find_clusters_of_different_shapes():
     long = random.standard_normal((200, 2)) * [6, 0.4]
     high = random.standard_normal((200, 2)) * [0.4, 6] + [14, 0]
     X, y = np.vstack([long, high]), np.repeat([0, 1], 200)
-    plain, adaptive = (ECM(2, metric=metric, random_state=0).fit(X) for metric in ("euclidean", "adaptive"))
+    plain, adaptive = (papers.ecm(2, metric=metric, random_state=0).fit(X) for metric in ("euclidean", "adaptive"))
     assert adjusted_rand_score(y, adaptive.labels_) > 0.95 > adjusted_rand_score(y, plain.labels_) + 0.1
     order = np.argsort(adaptive.cluster_centers_[:, 0])
     lengths = [np.diag(metric) for metric in adaptive.metrics_[order]]
@@ -358,8 +357,8 @@ def test_a_weight_is_a_number_of_repetitions(seed, beta, metric, init):
     X, _, random = make_samples(seed)
     weights = random.integers(0, 4, size=len(X))
     settings = {"beta": beta, "metric": metric, "init": init, "tol": 0, "max_iter": 10, "random_state": seed}
-    weighted = ECM(3, **settings).fit(X, sample_weight=weights)
-    repeated = ECM(3, **settings).fit(np.repeat(X, weights, axis=0))
+    weighted = papers.ecm(3, **settings).fit(X, sample_weight=weights)
+    repeated = papers.ecm(3, **settings).fit(np.repeat(X, weights, axis=0))
     assert weighted.delta_ == pytest.approx(repeated.delta_, rel=1e-12)
     np.testing.assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_, rtol=0, atol=1e-7)
     np.testing.assert_allclose(weighted.predict_mass(X).masses, repeated.predict_mass(X).masses, atol=1e-7)
@@ -371,12 +370,14 @@ def test_a_weight_is_a_number_of_repetitions(seed, beta, metric, init):
 def test_only_the_proportions_of_weights_matter(metric):
     X, _, random = make_samples(0)
     weights = random.uniform(0.5, 1, size=len(X))
-    plain = ECM(3, metric=metric, random_state=0).fit(X, sample_weight=weights / weights.mean())
-    shares = ECM(3, metric=metric, random_state=0).fit(X, sample_weight=weights / weights.sum())
+    plain = papers.ecm(3, metric=metric, random_state=0).fit(X, sample_weight=weights / weights.mean())
+    shares = papers.ecm(3, metric=metric, random_state=0).fit(X, sample_weight=weights / weights.sum())
     assert shares.delta_ == pytest.approx(plain.delta_, rel=1e-9)
     np.testing.assert_allclose(shares.masses_, plain.masses_, rtol=0, atol=1e-7)
-    even = ECM(3, metric=metric, random_state=0).fit(X, sample_weight=np.full(len(X), 1e-3))
-    np.testing.assert_allclose(even.masses_, ECM(3, metric=metric, random_state=0).fit(X).masses_, atol=1e-7)
+    even = papers.ecm(3, metric=metric, random_state=0).fit(X, sample_weight=np.full(len(X), 1e-3))
+    np.testing.assert_allclose(
+        even.masses_, papers.ecm(3, metric=metric, random_state=0).fit(X).masses_, atol=1e-7
+    )
 
 
 # Starts and pairs
@@ -386,16 +387,16 @@ def test_the_distance_to_the_empty_set_is_a_quantile_of_the_distances():
     X, _ = make_blobs(300, centers=4, random_state=0)
     squares = cdist(X, X, "sqeuclidean")[~np.eye(300, dtype=bool)]
     expected = np.sqrt(np.quantile(squares, 0.95))
-    assert ECM(4, random_state=0).fit(X).delta_ == pytest.approx(expected, rel=1e-3)
-    assert ECM(4, delta=2, random_state=0).fit(X).delta_ == 2
+    assert papers.ecm(4, random_state=0).fit(X).delta_ == pytest.approx(expected, rel=1e-3)
+    assert papers.ecm(4, delta=2, random_state=0).fit(X).delta_ == 2
     large, _ = make_blobs(30_000, centers=4, random_state=0)
-    assert ECM(4, random_state=0).fit(large).delta_ == pytest.approx(expected, rel=0.05)
+    assert papers.ecm(4, random_state=0).fit(large).delta_ == pytest.approx(expected, rel=0.05)
 
 
 @pytest.mark.parametrize("init", ["kmeans", "random", "peaks"])
 def test_every_start_finds_separate_clusters(init):
     X, y = make_fourclass(400, random_state=0)
-    model = ECM(4, init=init, n_init=3, random_state=0).fit(X)
+    model = papers.ecm(4, init=init, n_init=3, random_state=0).fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.65
 
 
@@ -403,7 +404,7 @@ def test_every_start_finds_separate_clusters(init):
 def test_more_starts_are_never_worse():
     X, _ = make_fourclass(400, random_state=0)
     settings = {"focal_sets": "simple", "random_state": 0}
-    objectives = [ECM(9, n_init=n, **settings).fit(X).objective_ for n in (1, 2, 8)]
+    objectives = [papers.ecm(9, n_init=n, **settings).fit(X).objective_ for n in (1, 2, 8)]
     assert objectives[2] <= objectives[1] <= objectives[0]
     assert objectives[2] < objectives[0]
 
@@ -411,10 +412,10 @@ def test_more_starts_are_never_worse():
 def test_the_result_depends_on_the_seed():
     X, _ = make_fourclass(400, random_state=0)
     settings = {"focal_sets": "simple", "init": "random", "max_iter": 2}
-    first, repeated, other = (ECM(9, random_state=seed, **settings).fit(X) for seed in (0, 0, 1))
+    first, repeated, other = (papers.ecm(9, random_state=seed, **settings).fit(X) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first.masses_, repeated.masses_)
     assert np.abs(first.masses_ - other.masses_).max() > 0.01
-    with_state = ECM(9, random_state=np.random.RandomState(0), **settings).fit(X)
+    with_state = papers.ecm(9, random_state=np.random.RandomState(0), **settings).fit(X)
     np.testing.assert_array_equal(first.masses_, with_state.masses_)
 
 
@@ -424,7 +425,7 @@ def test_neighboring_clusters_are_found_and_paired(metric, include_omega):
     random = np.random.default_rng(0)
     places = np.column_stack([[0.0, 4, 8, 12], np.zeros(4)])
     X = np.repeat(places, 60, axis=0) + 0.8 * random.standard_normal((240, 2))
-    model = ECM(
+    model = papers.ecm(
         4,
         focal_sets=FocalFamily("neighbor_pairs", include_omega=include_omega, n_neighbors=2),
         metric=metric,
@@ -432,7 +433,9 @@ def test_neighboring_clusters_are_found_and_paired(metric, include_omega):
     ).fit(X)
     sets = [(), (0,), (1,), (2,), (3,), (0, 1), (1, 2), (2, 3)] + [(0, 1, 2, 3)] * include_omega
     assert [tuple(focal_set) for focal_set in model.focal_sets_] == sets
-    simple = ECM(4, focal_sets="simple" if include_omega else FocalSets.singletons(4), metric=metric, init=places)
+    simple = papers.ecm(
+        4, focal_sets="simple" if include_omega else FocalSets.singletons(4), metric=metric, init=places
+    )
     assert model.objective_history_[0] <= simple.fit(X).objective_  # the second step continues with more sets
     np.testing.assert_array_equal(model.predict_mass(X).masses, model.masses_)
 
@@ -445,8 +448,8 @@ def test_neighboring_clusters_are_found_and_paired(metric, include_omega):
 def test_batches_lead_to_the_clusters_of_all_samples(metric):
     X, _ = make_fourclass(8000, random_state=0)
     X = np.random.default_rng(0).permutation(X)
-    whole = ECM(4, metric=metric, delta=4, n_init=3, random_state=0).fit(X)
-    model = ECM(4, metric=metric, delta=4, init=whole.cluster_centers_ + 0.5)
+    whole = papers.ecm(4, metric=metric, delta=4, n_init=3, random_state=0).fit(X)
+    model = papers.ecm(4, metric=metric, delta=4, init=whole.cluster_centers_ + 0.5)
     distances = []
     for start in range(0, 8000, 400):
         model.partial_fit(X[start : start + 400])
@@ -461,8 +464,8 @@ def test_batches_lead_to_the_clusters_of_all_samples(metric):
 def test_one_batch_is_one_iteration():
     X, V, _ = make_samples(0)
     weights = np.linspace(1, 2, len(X))
-    portion = ECM(3, init=V).partial_fit(X, sample_weight=weights)
-    model = ECM(3, init=V, max_iter=1, tol=0).fit(X, sample_weight=weights)
+    portion = papers.ecm(3, init=V).partial_fit(X, sample_weight=weights)
+    model = papers.ecm(3, init=V, max_iter=1, tol=0).fit(X, sample_weight=weights)
     np.testing.assert_allclose(portion.cluster_centers_, model.cluster_centers_, rtol=1e-13)
     assert portion.delta_ == model.delta_
 
@@ -474,7 +477,7 @@ def test_batches_continue_a_fit(metric, weighted, tmp_path):
     X = np.random.default_rng(0).permutation(X)
     weights = np.linspace(1, 3, 4000) if weighted else None
     batch = slice(0, 2000)
-    fit = ECM(4, metric=metric, tol=1e-8, max_iter=1000, random_state=0)
+    fit = papers.ecm(4, metric=metric, tol=1e-8, max_iter=1000, random_state=0)
     fit.fit(X[batch], sample_weight=None if weights is None else weights[batch])
     centers = fit.cluster_centers_
     # The same samples change nothing.
@@ -497,7 +500,7 @@ def test_batches_after_a_fit_can_have_missing_values():
     X, _, _ = make_samples(0)
     X_missing = np.array(X)
     X_missing[::5, 0] = np.nan
-    model = ECM(3, random_state=0).fit(X_missing)
+    model = papers.ecm(3, random_state=0).fit(X_missing)
     before = model.cluster_centers_
     model.partial_fit(X_missing)
     assert np.isfinite(model.cluster_centers_).all()
@@ -507,7 +510,7 @@ def test_batches_after_a_fit_can_have_missing_values():
 
 def test_later_batches_can_be_small():
     X, _, _ = make_samples(0)
-    model = ECM(3, random_state=0)
+    model = papers.ecm(3, random_state=0)
     model.partial_fit(X[:20])
     for k in range(20, 40):
         model.partial_fit(X[k : k + 1])
@@ -521,21 +524,21 @@ def test_later_batches_can_be_small():
 
 def test_there_are_no_masses_after_partial_fit():
     X, _, _ = make_samples(0)
-    model = ECM(3, random_state=0).fit(X).partial_fit(X)
+    model = papers.ecm(3, random_state=0).fit(X).partial_fit(X)
     for name in ("masses_", "labels_", "credal_partition_"):
         with pytest.raises(AttributeError, match=rf"no {name}: partial_fit stores sums over samples, but not"):
             getattr(model, name)
     for name in ("objective_", "objective_history_", "n_iter_", "converged_"):
         assert not hasattr(model, name)
-    assert set(vars(model)) == set(vars(ECM(3, random_state=0).partial_fit(X)))
+    assert set(vars(model)) == set(vars(papers.ecm(3, random_state=0).partial_fit(X)))
     refitted = model.fit(X)
     assert refitted.n_samples_seen_ == len(X)
-    np.testing.assert_array_equal(refitted.masses_, ECM(3, random_state=0).fit(X).masses_)
+    np.testing.assert_array_equal(refitted.masses_, papers.ecm(3, random_state=0).fit(X).masses_)
 
 
 def test_the_reason_for_missing_labels_is_correct(tmp_path):
     X, _, _ = make_samples(0)
-    model = ECM(3, random_state=0).fit([X[:20], X[20:]])
+    model = papers.ecm(3, random_state=0).fit([X[:20], X[20:]])
     with pytest.raises(AttributeError, match="no labels_: it is stored only for data in memory"):
         _ = model.labels_
     assert model.set_params(store_masses=tmp_path / "masses.parquet").fit(X).n_iter_
@@ -543,7 +546,7 @@ def test_the_reason_for_missing_labels_is_correct(tmp_path):
         _ = model.labels_
     with pytest.raises(AttributeError, match="no labels_: partial_fit"):
         _ = model.partial_fit(X).labels_
-    evlearn.save_model(ECM(3, random_state=0).fit(X), tmp_path / "model.json")
+    evlearn.save_model(papers.ecm(3, random_state=0).fit(X), tmp_path / "model.json")
     loaded = evlearn.load_model(tmp_path / "model.json")
     with pytest.raises(AttributeError, match="no labels_: it is not in the model file"):
         _ = loaded.labels_
@@ -553,7 +556,7 @@ def test_the_reason_for_missing_labels_is_correct(tmp_path):
 def test_pairs_cannot_be_selected_from_batches():
     X, _, _ = make_samples(0)
     with pytest.raises(ValueError, match="focal_sets='neighbor_pairs' needs all samples at once"):
-        ECM(3, focal_sets="neighbor_pairs").partial_fit(X)
+        papers.ecm(3, focal_sets="neighbor_pairs").partial_fit(X)
 
 
 def test_an_outlier_and_a_sample_between_clusters_are_distinguished():

@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.common.papers import BPEC, ECM
 from evlearn import belief as bf
+from evlearn import papers
 from evlearn.cluster import AdaptiveMetric, FocalFamily
 from evlearn.datasets import load_butterfly
 
@@ -65,7 +65,7 @@ def case(reference_file, reference):
 def test_the_same_start_gives_the_masses_the_prototypes_and_the_objectives_of_r(case, name):
     X, arrays, masses, settings, n_iter, _ = case(name)
     # The masses that R returns are one iteration older than its prototypes.
-    model = ECM(len(arrays["g0"]), init=arrays["g0"], max_iter=n_iter - 1, **settings).fit(X)
+    model = papers.ecm(len(arrays["g0"]), init=arrays["g0"], max_iter=n_iter - 1, **settings).fit(X)
     np.testing.assert_allclose(model.masses_, masses, rtol=0, atol=1e-12)
     np.testing.assert_allclose(model.objective_history_, arrays["J_trace"], rtol=1e-12)
     later = model.set_params(max_iter=n_iter).fit(X)
@@ -78,7 +78,7 @@ def test_the_same_start_gives_the_masses_the_prototypes_and_the_objectives_of_r(
 @pytest.mark.parametrize("name", ECM_CASES)
 def test_labels_and_nonspecificity_are_those_of_r(case, reference, name):
     X, arrays, _, settings, n_iter, _ = case(name)
-    model = ECM(len(arrays["g0"]), init=arrays["g0"], max_iter=n_iter - 1, **settings).fit(X)
+    model = papers.ecm(len(arrays["g0"]), init=arrays["g0"], max_iter=n_iter - 1, **settings).fit(X)
     assert model.credal_partition_.nonspecificity() == pytest.approx(reference(name).scalars["N"], abs=1e-12)
     # R selects randomly among labels whose plausibilities differ by less than 1e-5.
     plausibility = model.credal_partition_.to_possibilistic()
@@ -90,7 +90,7 @@ def test_labels_and_nonspecificity_are_those_of_r(case, reference, name):
 def test_the_same_peaks_give_the_masses_the_metrics_and_the_objectives_of_r(case, name):
     X, arrays, masses, settings, n_iter, r_settings = case(name)
     metric = "adaptive" if r_settings["distance"] else "euclidean"
-    model = BPEC(
+    model = papers.bpec(
         init=arrays["g"], metric=AdaptiveMetric(0) if metric == "adaptive" else metric, max_iter=n_iter, **settings
     ).fit(X)
     np.testing.assert_allclose(model.masses_, masses, rtol=0, atol=1e-12)
@@ -105,7 +105,7 @@ def test_the_same_peaks_give_the_masses_the_metrics_and_the_objectives_of_r(case
 def test_butterfly_example_of_the_bootclus_paper():
     # Its 11 samples are those without the outlier; its table contains masses on the left wing, the right wing and
     # both.
-    model = ECM(2, delta=100, tol=1e-10, random_state=0).fit(load_butterfly().data[:11])
+    model = papers.ecm(2, delta=100, tol=1e-10, random_state=0).fit(load_butterfly().data[:11])
     partition = model.credal_partition_
     if model.labels_[0] == 0:
         partition = partition.permute_clusters([1, 0])
@@ -128,7 +128,7 @@ def published(reference_file, name):
 def test_iris_table_of_the_bootclus_paper_up_to_one_sample(reference_file):
     X, y = read_table(reference_file, "iris")
     start = np.array([X[y == label].mean(axis=0) for label in (1, 2, 3)])  # clusters in the order of the classes
-    model = ECM(3, focal_sets=[(0,), (1,), (2,), (1, 2)], delta=100, init=start, tol=1e-9).fit(X)
+    model = papers.ecm(3, focal_sets=[(0,), (1,), (2,), (1, 2)], delta=100, init=start, tol=1e-9).fit(X)
     assert model.objective_ == pytest.approx(48.2808, abs=5e-5)
     counts = count_by_class(y, model.masses_)
     assert (counts[:, 0] == 0).all()
@@ -140,7 +140,7 @@ def test_iris_table_of_the_bootclus_paper_up_to_one_sample(reference_file):
 def test_diabetes_table_of_the_bootclus_paper(reference_file, seed):
     X, y = read_table(reference_file, "diabetes_mclust")
     X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
-    model = ECM(
+    model = papers.ecm(
         3, focal_sets=FocalFamily("neighbor_pairs", include_omega=False), delta=100, random_state=seed
     ).fit(X)
     assert model.objective_ == pytest.approx(57.3527, abs=0.0005)
@@ -158,7 +158,7 @@ def test_diabetes_table_of_the_bootclus_paper(reference_file, seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_published_agreement_with_the_classes(reference_file, name, index, seed):
     X, y = read_table(reference_file, name)
-    model = ECM(3, focal_sets=FocalFamily("pairs", include_omega=False), delta=5, random_state=seed)
+    model = papers.ecm(3, focal_sets=FocalFamily("pairs", include_omega=False), delta=5, random_state=seed)
     labels = model.fit_predict(StandardScaler().fit_transform(X))
     # With one of the seeds, a sample is equally plausible in 2 clusters: 0.730 or 0.741.
     assert adjusted_rand_score(y, labels) == pytest.approx(index, abs=0.0115)
@@ -168,7 +168,7 @@ def test_published_agreement_with_the_classes(reference_file, name, index, seed)
 def test_nonspecificity_is_smallest_with_the_right_number_of_clusters(reference_file):
     X, _ = read_table(reference_file, "fourclass")
     values = [
-        ECM(c, alpha=2, delta=20**0.5, n_init=5, max_iter=2000, random_state=0)
+        papers.ecm(c, alpha=2, delta=20**0.5, n_init=5, max_iter=2000, random_state=0)
         .fit(X)
         .credal_partition_.nonspecificity()
         for c in range(2, 7)

@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from benchmarks.common import papers
+from evlearn import papers
 from evlearn.belief import FocalSets
 from evlearn.cluster import BPEC, CCM, ECM
 from evlearn.cluster.centroids.fit import Alternation
@@ -33,11 +33,11 @@ from evlearn.datasets import load_butterfly
 from strategies import checks_of_classifiers
 
 METHODS = {
-    "ECM": (papers.ECM, {}),
-    "ECM adaptive": (papers.ECM, {"metric": "adaptive"}),
-    "CCM": (papers.CCM, {}),
-    "BPEC": (papers.BPEC, {}),
-    "BPEC euclidean": (papers.BPEC, {"metric": "euclidean"}),
+    "ECM": (papers.ecm, {}),
+    "ECM adaptive": (papers.ecm, {"metric": "adaptive"}),
+    "CCM": (papers.ccm, {}),
+    "BPEC": (papers.bpec, {}),
+    "BPEC euclidean": (papers.bpec, {"metric": "euclidean"}),
 }
 cut_off = pytest.mark.filterwarnings("ignore:the objective still changed:sklearn.exceptions.ConvergenceWarning")
 all_methods = pytest.mark.parametrize("method", METHODS)
@@ -533,7 +533,7 @@ def test_samples_on_prototypes_and_barycenters_have_all_mass_on_their_sets(metri
     prototypes = place + np.array([[-1.0, 0], [1, 0], [0, 0]])
     on_prototype, on_barycenter, on_both = [-1, 0], [0.5, 0], [0, 0]
     X = place + np.array([on_prototype, on_barycenter, on_both, [0, 2], [1, -1], [-2, 1], [2, 1], [0, -2]])
-    model = papers.BPEC(init=prototypes, metric=metric, delta=2).fit(X.astype(dtype))
+    model = papers.bpec(init=prototypes, metric=metric, delta=2).fit(X.astype(dtype))
     expected = np.zeros((3, 8))
     for row, sets in enumerate([[(0,)], [(1, 2)], [(2,), (0, 1), (0, 1, 2)]]):
         for focal_set in sets:

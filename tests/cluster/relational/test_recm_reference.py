@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks.common.papers import RECM
 from evlearn import belief as bf
+from evlearn import papers
 
 pytestmark = pytest.mark.filterwarnings("ignore:the masses still changed:sklearn.exceptions.ConvergenceWarning")
 
@@ -43,7 +43,7 @@ def like_r(case, max_iter=None, **settings):
     """
     F = case.arrays["F"].astype(int)
     start, focal_sets = bf.reorder_masses(case.arrays["m0"], F, F.shape[1])
-    return RECM(
+    return papers.recm(
         focal_sets.frame_size,
         focal_sets=focal_sets,
         metric="precomputed",
@@ -85,8 +85,8 @@ def test_dissimilarities_of_proteins_are_squares_of_euclidean_distances(referenc
     # Therefore no squares are clipped, and the results agree with R.
     D = squares("protein")
     settings = {"metric": "precomputed", "focal_sets": "simple", "random_state": 0}
-    assert RECM(4, squared_input=True, nonmetric="shift", **settings).fit(D).shift_ == 0
-    assert RECM(4, nonmetric="shift", **settings).fit(D).shift_ > 0
+    assert papers.recm(4, squared_input=True, nonmetric="shift", **settings).fit(D).shift_ == 0
+    assert papers.recm(4, nonmetric="shift", **settings).fit(D).shift_ > 0
 
 
 def test_kmeans_starts_find_a_better_minimum_for_proteins_than_random_starts(reference_file, reference, squares):
@@ -97,6 +97,6 @@ def test_kmeans_starts_find_a_better_minimum_for_proteins_than_random_starts(ref
         y = file["y"].ravel()
     settings = {"focal_sets": "simple", "metric": "precomputed", "squared_input": True, "delta": 10}
     for seed in range(3):
-        model = RECM(4, init="kmeans", random_state=seed, **settings).fit(D)
+        model = papers.recm(4, init="kmeans", random_state=seed, **settings).fit(D)
         assert model.objective_ < 0.997 * reference("recm_protein_c4_simple").scalars["crit"]
         assert adjusted_rand_score(y, model.labels_) == pytest.approx(0.785, abs=0.01)

@@ -164,9 +164,10 @@ class BootClus(RowwiseClusterer):
     n_bootstrap_: fields.StoredIfSet[fields.PositiveCount]
 
     _takes_gaps = True
-    # "stopping" is "last" or "average" (the running average of the papers). "n_init" and "variance_floor" are
+    # "stopping" is "last" or "average" (the running average of the papers). "selection" is "each" or "once" (all
+    # resamples have the covariance model of the original data, as in the paper). "n_init" and "variance_floor" are
     # parameters of the mixture models if `mixture` is None.
-    _switches = MappingProxyType({"stopping": "last", "n_init": 4, "variance_floor": 0.01})
+    _switches = MappingProxyType({"stopping": "last", "selection": "each", "n_init": 4, "variance_floor": 0.01})
 
     def __init__(
         self,
@@ -369,7 +370,10 @@ class BootClus(RowwiseClusterer):
         self, mixture: Any, data: FloatArray, random: np.random.RandomState
     ) -> tuple[Replicates, FloatArray]:
         report = Count("bootstrap", "resample", self.n_bootstrap).set_done
-        result = bootstrap(mixture, data, self.n_bootstrap, random, n_jobs=self.n_jobs, report=report)
+        is_repeated = self._switches["selection"] == "each"
+        result = bootstrap(
+            mixture, data, self.n_bootstrap, random, reselect=is_repeated, n_jobs=self.n_jobs, report=report
+        )
         number = len(result[0])
         if number < min(_MIN_REPLICATES, self.n_bootstrap):
             raise KeyboardInterrupt
