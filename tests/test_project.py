@@ -217,7 +217,7 @@ def estimators():
 
 
 def test_the_public_surface_stays_small():
-    assert len(list(public_names())) <= 138, len(list(public_names()))
+    assert len(list(public_names())) <= 139, len(list(public_names()))
     counts = {kind.__name__: len(inspect.signature(kind).parameters) for kind in estimators()}
     assert sum(counts.values()) <= 300, counts
     assert counts["NNEVCLUS"] <= 24
