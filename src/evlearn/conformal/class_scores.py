@@ -29,8 +29,12 @@ def aps_scores(support: FloatArray, uniform: FloatArray) -> FloatArray:
     """
     order = np.argsort(-support, axis=1, kind="stable")
     descending = np.take_along_axis(support, order, axis=1)
-    totals = descending.cumsum(axis=1)
-    sums = totals - (1 - uniform[:, None]) * descending + np.maximum(1 - totals[:, -1:], 0)
+    totals = np.cumsum(descending, axis=1)
+    is_less = np.diff(descending, axis=1, prepend=np.inf) < -_ROUNDING
+    # Of classes with equal support, none is better.
+    first = np.maximum.accumulate(np.where(is_less, np.arange(support.shape[1]), 0), axis=1)
+    better = np.take_along_axis(totals - descending, first, axis=1)
+    sums = better + uniform[:, None] * descending + np.maximum(1 - totals[:, -1:], 0)
     scores = np.empty_like(sums)
     np.put_along_axis(scores, order, sums, axis=1)
     return np.asarray(scores)
@@ -76,7 +80,7 @@ class ClassScores:
     def of(cls, scores: FloatArray, labels: Labels, *, per_class: bool) -> "ClassScores":
         """Return the reference scores of samples, of shape (n_samples, n_classes), with their labels."""
         if per_class:
-            possible, certain = labels.plausibilities(), _beliefs(labels)
+            possible, certain = labels.plausibilities(), beliefs(labels)
             groups = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
             return cls._sorted(groups.ravel(), scores.ravel(), possible.ravel(), certain.ravel(), scores.shape[1])
         if labels.codes is not None:
@@ -112,6 +116,15 @@ class ClassScores:
         return results
 
 
+def beliefs(labels: Labels) -> FloatArray:
+    """Return the belief in each single class, of shape (n_samples, n_classes)."""
+    if labels.partition is None:
+        return labels.plausibilities()
+    masses, sets = labels.partition.masses, labels.partition.focal_sets
+    positions = sets.singleton_positions
+    return np.where(positions >= 0, masses[:, positions], 0)
+
+
 def row_uniforms(X: Any, seed: int) -> FloatArray:
     """Return a number between 0 and 1 for each row, a hash of its values and the seed.
 
@@ -132,14 +145,6 @@ def row_order(X: Any, codes: IntArray) -> IntArray:
         for values in columns
     ]
     return np.lexsort([codes, *ranks])
-
-
-def _beliefs(labels: Labels) -> FloatArray:
-    if labels.partition is None:
-        return labels.plausibilities()
-    masses, sets = labels.partition.masses, labels.partition.focal_sets
-    positions = sets.singleton_positions
-    return np.where(positions >= 0, masses[:, positions], 0)
 
 
 def _cumulated(weights: FloatArray) -> FloatArray:

@@ -12,11 +12,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from evlearn.belief import FocalSets, pignistic
+from evlearn.belief import pignistic
 from evlearn.classify.base import EvidentialClassifier
 from evlearn.classify.labels import Labels, check_same_samples, read_labels
 from evlearn.cluster.base import with_seed
-from evlearn.conformal.class_scores import ClassScores, aps_scores, lac_scores, row_order, row_uniforms
+from evlearn.conformal.class_scores import ClassScores, aps_scores, beliefs, lac_scores, row_order, row_uniforms
 from evlearn.conformal.nested_sets import columns_of, project_masses, shorten_contour
 from evlearn.conformal.selective_risk import SelectiveRisk
 from evlearn.partition import CredalPartition
@@ -328,7 +328,7 @@ class ConformalClassifier(EvidentialClassifier):
         _check_confidence_level(self.confidence_level, 0.5)
         check_choice("conformity_score", self.conformity_score, ("lac", "aps"))
         check_flag("per_class", self.per_class)
-        if isinstance(self.cv, (float, np.floating)):
+        if _is_share(self.cv):
             check_real("cv", self.cv, 0, 1, open_low=True)
         else:
             check_integer("cv", self.cv, 2)
@@ -337,7 +337,7 @@ class ConformalClassifier(EvidentialClassifier):
         codes = labels.plausibilities().argmax(axis=1) if labels.codes is None else labels.codes
         estimator = with_seed(clone(self.estimator), random)
         targets = _targets(estimator, labels)
-        order, is_split = row_order(data, codes), isinstance(self.cv, (float, np.floating))
+        order, is_split = row_order(data, codes), _is_share(self.cv)
         if is_split:
             parts = [order[random.permutation(len(codes))][: round(self.cv * len(codes))]]
         else:
@@ -428,6 +428,10 @@ def _significance(confidence_level: float) -> float:
     return 1 - confidence_level + 1e-12
 
 
+def _is_share(cv: Any) -> bool:
+    return isinstance(cv, (float, np.floating))
+
+
 def _fitted(estimator: Any, data: Any, targets: Any, rows: IntArray) -> Any:
     return clone(estimator).fit(select_rows(data, rows), targets[rows])
 
@@ -480,12 +484,5 @@ def _possible_errors(labels: Labels, best: IntArray) -> FloatArray:
     """Return the plausibility that each label is not the best class."""
     if labels.codes is not None:
         return np.asarray(labels.codes != best, dtype=np.float64)
-    assert labels.partition is not None
-    masses, sets = labels.partition.masses, labels.partition.focal_sets
-    certain = np.asarray([masses[:, row].sum(axis=1) for row in _singletons(sets)])
-    return np.clip(1 - certain[best, np.arange(len(best))], 0, 1)
-
-
-def _singletons(sets: FocalSets) -> BoolArray:
-    """Return for each class which focal set is this class alone."""
-    return np.asarray((sets.membership & (sets.sizes == 1)[:, None]).T)
+    certain = beliefs(labels)[np.arange(len(best)), best]
+    return np.asarray(np.clip(1 - certain, 0, 1))
