@@ -25,7 +25,8 @@ def columns_of(partition: CredalPartition) -> FocalSets:
     """Return the columns of masses: all sets of up to 6 clusters, else simple sets and those of a partition."""
     if partition.n_clusters <= MAX_FULL:
         return FocalSets.full(partition.n_clusters)
-    return FocalSets.simple(partition.n_clusters).with_sets(partition.focal_sets)
+    simple = FocalSets.simple(partition.n_clusters)
+    return FocalSets.from_membership(np.vstack([simple.membership, partition.focal_sets.membership]))
 
 
 def project_masses(columns: FocalSets, partition: CredalPartition) -> CredalPartition:
