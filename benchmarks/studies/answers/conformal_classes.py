@@ -80,7 +80,7 @@ def classifier(name, missing=False):
     return make_pipeline(*([SimpleImputer()] if missing else []), StandardScaler(), last)
 
 
-def judged(sets, y):
+def figures_of(sets, y):
     """Return the coverage of samples and of each class, and the mean size of sets."""
     hits = sets[np.arange(len(y)), y]
     classes = [float(hits[y == k].mean()) if (y == k).any() else np.nan for k in range(sets.shape[1])]
@@ -143,7 +143,7 @@ def run_seed(name, X, y, seed):
                 for risk in RISKS
             }
     error = float((folds.predict(samples) != y[test]).mean())
-    return {key: judged(value, y[test]) for key, value in sets.items()}, rejection, error
+    return {key: figures_of(value, y[test]) for key, value in sets.items()}, rejection, error
 
 
 def frozen_model(fitted, X, y, **options):
