@@ -43,7 +43,7 @@ from evlearn.cluster import (
     EKNNClus,
     MergedMixture,
 )
-from evlearn.conformal import ConformalClusterer, UnseenClassDetector
+from evlearn.conformal import ConformalClassifier, ConformalClusterer, UnseenClassDetector
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA, PCCA, LocalFDA
@@ -288,6 +288,18 @@ CASES: dict[str, Case] = {
         UnseenClassDetector(EvidentialForestClassifier(4), cv=2, random_state=0),
         needs="labels",
         exempt={"row order": _DRAWS_ROWS},
+    ),
+    "conformal classes": Case(
+        ConformalClassifier(EvidentialKNNClassifier(5), cv=4, random_state=0), needs="labels"
+    ),
+    "conformal classes, aps": Case(
+        ConformalClassifier(
+            EvidentialKNNClassifier(5), conformity_score="aps", per_class=True, cv=0.5, random_state=0
+        ),
+        needs="labels",
+        exempt=dict.fromkeys(
+            ("scaling", "shift", "single precision"), "random numbers are hashes of the features"
+        ),
     ),
     # Clusterers
     "ECM": Case(ECM(3, random_state=0)),

@@ -17,7 +17,7 @@ from evlearn.classify import (
     FusionClassifier,
 )
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
-from evlearn.conformal import ConformalClusterer, UnseenClassDetector
+from evlearn.conformal import ConformalClassifier, ConformalClusterer, UnseenClassDetector
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA, PCCA, LocalFDA
@@ -40,6 +40,7 @@ ESTIMATORS = [
     ECMdd(2, random_state=0),
     EKNNClus(10, random_state=0),
     ConformalClusterer(ECM(2, random_state=0), n_splits=2, random_state=0),
+    ConformalClassifier(EvidentialKNNClassifier(), cv=2, random_state=0),
     UnseenClassDetector(EvidentialKNNClassifier(), cv=2, random_state=0),
     CredalEnsemble([ECM(2, random_state=0)], random_state=0),
     ParsimoniousGaussianMixture(2, covariance_models="EII", random_state=0),

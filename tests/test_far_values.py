@@ -17,7 +17,7 @@ from evlearn.classify import (
 )
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.cluster.pairwise.irqp import rows_against
-from evlearn.conformal import UnseenClassDetector
+from evlearn.conformal import ConformalClassifier, UnseenClassDetector
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA, PCCA, LocalFDA
@@ -66,6 +66,7 @@ WITH_OUTLIERS = [
 ]
 CLASSIFIERS = {
     "EvidentialForestClassifier": lambda: EvidentialForestClassifier(20, random_state=0),
+    "ConformalClassifier": lambda: ConformalClassifier(EvidentialKNNClassifier(), cv=2, random_state=0),
     "UnseenClassDetector": lambda: UnseenClassDetector(EvidentialKNNClassifier(), cv=2, random_state=0),
     "EvidentialKNNClassifier": lambda: EvidentialKNNClassifier(),
     "EvidentialNeuralClassifier": lambda: EvidentialNeuralClassifier(random_state=0),

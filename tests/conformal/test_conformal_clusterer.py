@@ -18,7 +18,8 @@ from evlearn import CredalPartition
 from evlearn.belief import is_kind
 from evlearn.cluster import ECM, EVCLUS, RECM
 from evlearn.conformal import ConformalClusterer
-from evlearn.conformal.p_values import contour, shorten_contour
+from evlearn.conformal.nested_sets import shorten_contour
+from evlearn.conformal.p_values import contour
 
 CENTERS = [[0, 0], [3, 0], [0, 8]]
 

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import (
     FocalSets,
@@ -31,14 +31,12 @@ from evlearn.partition.estimators import predicted_partition, predicts_masses, s
 from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import atomic_fit
-from evlearn.utils.reading import select_rows
+from evlearn.utils.reading import read_table, select_rows
 from evlearn.utils.typing import BoolArray, ClassifierLike, FloatArray, IntArray
 from evlearn.utils.validation import (
     check_choice,
     check_integer,
-    check_not_container,
     check_shape,
-    check_unique_names,
 )
 
 #: Maximum number of classes for masses on all sets.
@@ -168,7 +166,7 @@ class FusionClassifier(EvidentialClassifier):
             The fitted estimator.
         """
         members = self._check_members()
-        data = self._check_data(X, reset=True)
+        data = read_table(self, X, reset=True)
         check_same_samples(y, X)
         labels = read_labels(y, data, type(self).__name__)
         if labels.codes is None and not all(predicts_masses(member) for member in members):
@@ -314,15 +312,6 @@ class FusionClassifier(EvidentialClassifier):
                 raise TypeError(f"the member {name!r} must have predict_mass or predict_proba, got {member!r}.")
         return [member for _, member in self.estimators]
 
-    def _check_data(self, X: Any, *, reset: bool) -> Any:
-        """Check samples, and return the input of members: a frame is unchanged."""
-        check_not_container(X)
-        check_unique_names(X)
-        if hasattr(X, "columns"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            return X
-        return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
-
     # Reliabilities
 
     def _learn(
@@ -360,7 +349,7 @@ class FusionClassifier(EvidentialClassifier):
 
     def _predict_members(self, X: ArrayLike) -> list[CredalPartition]:
         check_is_fitted(self)
-        data = self._check_data(X, reset=False)
+        data = read_table(self, X, reset=False)
         return [self._predict_member(member, data) for member in self.estimators_]
 
     def _predict_member(self, member: Any, X: Any) -> CredalPartition:

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from evlearn.belief import FocalSets
 from evlearn.cluster.base import EvidentialClusterer, read_in_memory
-from evlearn.conformal.p_values import OutlierScorer, Scores, contour, nonconformity, shorten_contour
+from evlearn.conformal.nested_sets import columns_of, project_masses, shorten_contour
+from evlearn.conformal.p_values import OutlierScorer, Scores, contour, nonconformity
 from evlearn.conformal.replication import (
     Calibration,
     ClustererAdapter,
@@ -25,9 +25,6 @@ from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit, record_problems
 from evlearn.utils.typing import BoolArray, ClustererLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real, check_shape
-
-#: Maximum number of clusters for which masses have columns for all sets of clusters.
-_MAX_FULL_CLUSTERS = 6
 
 
 @dataclass(frozen=True)
@@ -302,7 +299,7 @@ class ConformalClusterer(EvidentialClusterer):
             plausible clusters, and on the set of all clusters.
         """
         partition = CredalPartition.from_possibilistic(shorten_contour(self._plausible(X)))
-        return with_names_of(X, self._finalize_partition(_project_masses(self.focal_sets_, partition)))
+        return with_names_of(X, self._finalize_partition(project_masses(self.focal_sets_, partition)))
 
     def predict(self, X: ArrayLike) -> IntArray:
         """Predict the best cluster of each sample, also of outliers.
@@ -399,7 +396,7 @@ class ConformalClusterer(EvidentialClusterer):
         )
         plausible = self._contour(support, self.outlier_p_values_)
         partition = CredalPartition.from_possibilistic(shorten_contour(plausible))
-        self._publish(_project_masses(_columns(partition), partition))
+        self._publish(project_masses(columns_of(partition), partition))
         self.labels_ = best  # outliers have labels, too; -1 is noise
         self.coverage_ = self._measure_coverage(calibration)
         shares = support.max(axis=1) / np.maximum(support.sum(axis=1), np.finfo(float).tiny)
@@ -476,27 +473,3 @@ class ConformalClusterer(EvidentialClusterer):
         if adapter.support(origin).shape[1] != self.n_clusters_:
             raise ValueError("its estimator has a different number of clusters")
         check_shape("samples", scorer.samples, (len(scorer.samples), self._transformed(origin).shape[1]))
-
-
-def _columns(partition: CredalPartition) -> FocalSets:
-    """Return the columns of masses: all sets of up to 6 clusters, else simple sets and those of a partition."""
-    if partition.n_clusters <= _MAX_FULL_CLUSTERS:
-        return FocalSets.full(partition.n_clusters)
-    return FocalSets.simple(partition.n_clusters).with_sets(partition.focal_sets)
-
-
-def _project_masses(columns: FocalSets, partition: CredalPartition) -> CredalPartition:
-    """Convert consonant masses to other columns.
-
-    The mass of a set without a column goes to the next larger set of the same sample that has one, or else to the
-    set of all clusters. The masses remain consonant, and plausibilities can only grow.
-    """
-    positions = columns.positions(partition.focal_sets.membership)
-    samples, sets = np.nonzero(partition.masses)
-    # The focal sets of a sample are nested and sorted by size.
-    targets = np.full(partition.masses.shape, len(columns) - 1)
-    targets[samples, sets] = np.where(positions[sets] < 0, len(columns) - 1, positions[sets])
-    targets = np.minimum.accumulate(targets[:, ::-1], axis=1)[:, ::-1]
-    masses = np.zeros((len(targets), len(columns)), dtype=partition.masses.dtype)
-    np.add.at(masses, (samples, targets[samples, sets]), partition.masses[samples, sets])
-    return CredalPartition(masses, columns, validate=False)

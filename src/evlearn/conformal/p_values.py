@@ -9,10 +9,6 @@ from evlearn.neighbors import find_nearest, find_neighbors
 from evlearn.storage import fields
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
-#: Maximum number of clusters with masses on all nested sets, and number of most plausible clusters with nested
-#: sets beyond.
-MAX_CLUSTERS, MAX_NESTED_SETS = 10, 3
-
 
 def nonconformity(support: FloatArray) -> FloatArray:
     """Return nonconformity scores of clusters: negative for the best cluster, and minus log support for others.
@@ -55,14 +51,6 @@ def contour(p_values: FloatArray, best: BoolArray, outlier_p_values: FloatArray,
         (outlier_p_values[is_outlier] / (2 * level))[:, None] * (1 + plausible[is_outlier]) / 2 if level > 0 else 0
     )
     return np.asarray(plausible)
-
-
-def shorten_contour(plausible: FloatArray) -> FloatArray:
-    """Return plausibilities with few distinct values: of many clusters, the least plausible become equal."""
-    if plausible.shape[1] <= MAX_CLUSTERS:
-        return plausible
-    rest = -np.partition(-plausible, MAX_NESTED_SETS, axis=1)[:, MAX_NESTED_SETS, None]
-    return np.maximum(plausible, rest)
 
 
 @fields.stored

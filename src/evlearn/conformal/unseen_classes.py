@@ -76,6 +76,7 @@ class UnseenClassDetector(EvidentialClassifier):
     See Also
     --------
     EvidentialForestClassifier : Mass on all classes for remote samples, without a false alarm rate.
+    ConformalClassifier : Sets of classes with a confidence level, empty for unseen classes around a detector.
     ConformalClusterer : Sets of clusters with a confidence level.
 
     Notes

@@ -55,6 +55,16 @@ def read_numbers(estimator: Any, X: Any, *, reset: bool, takes_gaps: bool = Fals
     return Numbers(data, True)
 
 
+def read_table(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Check samples that an estimator passes on to others: a frame is unchanged, and values may be missing."""
+    check_not_container(X)
+    check_unique_names(X)
+    if hasattr(X, "columns"):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return X
+    return validate_data(estimator, X, reset=reset, ensure_all_finite="allow-nan")
+
+
 def _check_not_sparse(X: Any, method: str) -> None:
     """Raise if features are sparse, and name estimators that accept them."""
     if issparse(X):
