@@ -39,7 +39,7 @@ _CONTRADICTION = 0.4
 _LEVEL = 0.5
 #: Belief in the plausible classes together. Classifiers are sharper without contradicted labels, so the level is
 #: above that of verdicts.
-_CANDIDATES_LEVEL = 0.8
+_CANDIDATES_LEVEL = 0.7
 _NEIGHBOR = 5  # rank of the neighbor whose distance is large for samples of no class
 #: Remoteness at which the mass of the empty set begins, and at which it is 1.
 _REMOTE, _MOST_REMOTE = 2.0, 3.0
@@ -150,10 +150,10 @@ def find_label_issues(
     Probabilities are predicted out of fold, in 5 folds, and are means of 2 rounds: classifiers of the second are
     fitted without samples for which, in the first, the probability of another class exceeds that of the given
     class by more than 0.4. With p the probability of the given class and q the largest probability of another
-    class, the score is (q + 0.05) / (p + q + 0.1), and at least 0.5 for samples of no class. The plausible classes are the candidates
-    of the verdict with ``level=0.8``, see `evlearn.CredalPartition.verdict`. The distance
-    of a sample from its fifth neighbor, by numeric features in robust units, determines the mass on the empty set,
-    if it is much larger than usual.
+    class, the score is (q + 0.05) / (p + q + 0.1), and at least 0.5 for samples of no class. The plausible classes
+    are the candidates of the verdict with ``level=0.7``, see `evlearn.CredalPartition.verdict`. The distance of a
+    sample from its fifth neighbor, by numeric features in robust units, determines the mass on the empty set, if
+    it is much larger than usual.
 
     Examples
     --------
