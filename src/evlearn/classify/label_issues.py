@@ -31,15 +31,15 @@ from evlearn.utils.validation import check_not_container, read_budget
 #: Names of the kinds of issues.
 WRONG, AMBIGUOUS, NO_CLASS, NO_ISSUE = "wrong label", "ambiguous", "no class", "no issue"
 _FOLDS = 5
-#: Probability that is added to each class, because a forest with small leaves may return 0.
-_FLOOR = 0.01
+#: Probability that is added to those in a score, because a forest with small leaves may return 0.
+_FLOOR = 0.05
 #: Difference of the probabilities of another class and the given class from which a label is not used for fits.
 _CONTRADICTION = 0.4
 #: Score from which samples are listed without a budget, and minimum score of samples of no class.
 _LEVEL = 0.5
 #: Belief in the plausible classes together. Classifiers are sharper without contradicted labels, so the level is
 #: above that of verdicts.
-_CANDIDATES_LEVEL = 0.8
+_CANDIDATES_LEVEL = 0.7
 _NEIGHBOR = 5  # rank of the neighbor whose distance is large for samples of no class
 #: Remoteness at which the mass of the empty set begins, and at which it is 1.
 _REMOTE, _MOST_REMOTE = 2.0, 3.0
@@ -147,13 +147,13 @@ def find_label_issues(
 
     Notes
     -----
-    Probabilities are predicted out of fold, in 5 folds, and twice: classifiers of the second round are fitted
-    without samples for which, in the first, the probability of another class exceeds that of the given class by
-    more than 0.4. With p the probability of the given class and q the largest probability of another class, the
-    score is q / (p + q), and at least 0.5 for samples of no class. The plausible classes are the candidates
-    of the verdict with ``level=0.8``, see `evlearn.CredalPartition.verdict`. The distance
-    of a sample from its fifth neighbor, by numeric features in robust units, determines the mass on the empty set,
-    if it is much larger than usual.
+    Probabilities are predicted out of fold, in 5 folds, and are means of 2 rounds: classifiers of the second are
+    fitted without samples for which, in the first, the probability of another class exceeds that of the given
+    class by more than 0.4. With p the probability of the given class and q the largest probability of another
+    class, the score is (q + 0.05) / (p + q + 0.1), and at least 0.5 for samples of no class. The plausible classes
+    are the candidates of the verdict with ``level=0.7``, see `evlearn.CredalPartition.verdict`. The distance of a
+    sample from its fifth neighbor, by numeric features in robust units, determines the mass on the empty set, if
+    it is much larger than usual.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def find_label_issues(
     masses = CredalPartition.from_fuzzy(probabilities * (1 - empty)[:, None], cluster_names=labels.names)
     partition = with_names_of(X, of_classes(masses))
     inside, outside = _best_probabilities(probabilities, contours)
-    scores = outside / (inside + outside)
+    scores = (outside + _FLOOR) / (inside + outside + 2 * _FLOOR)
     scores = np.where(partition.verdict().outlier, np.maximum(scores, _LEVEL), scores)
     n_listed = read_budget(budget, len(scores), int((scores >= _LEVEL).sum()))
     order = np.lexsort((np.arange(len(scores)), -empty, -scores))[:n_listed]
@@ -215,12 +215,14 @@ def _check_estimator(estimator: Any) -> None:
 def _out_of_fold(estimator: Any, X: Any, labels: Labels, contours: FloatArray) -> FloatArray:
     """Return probabilities of the classes, by classifiers that are fitted without the sample.
 
-    Classifiers of the second round are fitted without samples whose labels the first round contradicts.
+    They are means of 2 rounds: classifiers of the second are fitted without samples whose labels the first
+    contradicts.
     """
     folds = list(_folds(contours))
     first = _predictions(estimator, X, labels, folds, np.ones(len(contours), dtype=bool))
     inside, outside = _best_probabilities(first, contours)
-    return _predictions(estimator, X, labels, folds, outside - inside <= _CONTRADICTION)
+    second = _predictions(estimator, X, labels, folds, outside - inside <= _CONTRADICTION)
+    return (first + second) / 2
 
 
 def _best_probabilities(probabilities: FloatArray, contours: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -249,8 +251,7 @@ def _predictions(
         partition = predicted_partition(fitted, select_rows(X, test))
         columns = np.array([labels.names.index(str(name)) for name in split_pipeline(fitted)[1].classes_])
         probabilities[np.ix_(test, columns)] = partition.to_fuzzy()
-    probabilities += _FLOOR
-    return np.asarray(probabilities / probabilities.sum(axis=1, keepdims=True))
+    return probabilities
 
 
 def _targets(labels: Labels, rows: IntArray) -> Any:
