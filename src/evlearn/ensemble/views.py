@@ -178,6 +178,8 @@ class ViewsModel:
             raise ValueError("focal_sets must contain the set of all clusters, and clusters must not be empty")
         if self.clusters.max() >= self.focal_sets.frame_size:
             raise ValueError(f"clusters must be less than {self.focal_sets.frame_size}, the number of clusters")
+        if not any(view.influence > 0 for view in self.views):
+            raise ValueError("the influence of all views must not be 0")
         for name, size in (("counts", len(self.counts)), *(("a view", len(v.tree.samples)) for v in self.views)):
             if size != len(self.clusters):
                 raise ValueError(f"{name} has {size} landmarks, but there are {len(self.clusters)} clusters")
