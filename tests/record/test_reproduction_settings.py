@@ -2,13 +2,14 @@
 
 import warnings
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.common import record, reference
 from benchmarks.common.cells import chance_tolerance
-from benchmarks.studies.reproduction import bootclus, figures, nnevclus_methods, settings, study
+from benchmarks.studies.reproduction import bootclus, comparisons, figures, nnevclus_methods, settings, study
 
 pytestmark = pytest.mark.slow
 #: The kind and the key of the command for each table of the record.
@@ -89,6 +90,18 @@ def test_every_recorded_table_has_one_command():
 def test_figures_without_printed_numbers_have_one_command(part, kind, key):
     tables, pictures = study.selection(part, kind, key)
     assert (len(tables), len(pictures)) == (0, 1)
+
+
+def test_evclus_dominates_ecmdd_on_protein_as_in_figure_26(needs):
+    needs("protein_D")
+    (picture,) = comparisons.of_proteins(True)  # without NN-EVCLUS
+    plt.close(picture.display.figure_)
+    display = picture.display
+    places = {
+        name: (display.consistencies[i], -display.nonspecificities[i]) for i, name in enumerate(display.names)
+    }
+    assert min(np.subtract(places["EVCLUS"], places["sECMdd"])) > 0.01
+    assert min(np.subtract(places["EVCLUS"], places["wECMdd"])) > 0.01
 
 
 def test_unknown_tables_are_errors_that_list_the_known_ones():
