@@ -247,8 +247,8 @@ def test_queries_and_graphs_of_a_renumbered_model_have_its_numbers():
         rows = pd.DataFrame(X, columns=["a", "b"]).assign(id=np.arange(len(X)))
         database.register("given", rows)
         query = to_sql(model, "given", key="id", features=["a", "b"])
-        found = database.sql(f"SELECT * FROM ({query}) AS found ORDER BY id").df()
-    np.testing.assert_array_equal(found["cluster_number"], expected)
+        result = database.sql(f"SELECT * FROM ({query}) AS result ORDER BY id").df()
+    np.testing.assert_array_equal(result["cluster_number"], expected)
     session = runtime.InferenceSession(to_onnx(model), providers=["CPUExecutionProvider"])
     outputs = session.run(None, {session.get_inputs()[0].name: X})
     (labels,) = [values for values in outputs if values.shape == expected.shape and values.dtype == np.int64]

@@ -45,7 +45,7 @@ class ClusterEvent(NamedTuple):
     new : tuple of int
         Clusters of the new model, in its own numbers; empty for a removed cluster.
     confidence : float
-        Probability that the event is the same for all samples of the population from which the rows were drawn.
+        Probability that the event is the same for all samples of the population from which the rows were samples.
     """
 
     kind: _Kind
@@ -272,8 +272,8 @@ def track_clusters(
     keys, counterparts = _find_events(overlaps, old_exists, new_exists)
     random, counts = np.random.default_rng(_SEED), Counter[Any]()
     for _ in range(_DRAWS):
-        drawn = [_draw(table, random) for table in overlaps]
-        counts.update(map(_unordered, _find_events(drawn, old_exists, new_exists)[0]))
+        samples = [_draw(table, random) for table in overlaps]
+        counts.update(map(_unordered, _find_events(samples, old_exists, new_exists)[0]))
     events = [ClusterEvent(*key, counts[_unordered(key)] / _DRAWS) for key in keys]
     numbers, n_numbers = _new_numbers(counterparts, old_exists, new_exists)
     names = _names_of(old_sets, new_sets, numbers, n_numbers)
