@@ -1,12 +1,13 @@
 """Cluster tracking: events of known changes, confidences with their stated meaning, and stable numbers."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from estimator_cases import NEW_POINTS, POINTS
-from evlearn import CredalPartition, load_model, save_model
+from evlearn import CredalPartition, load_model, save_model, to_onnx, to_sql
 from evlearn.belief import FocalSets
 from evlearn.cluster import BPEC, CCM, ECM, EVCLUS
 from evlearn.partition import track_clusters
@@ -234,3 +235,21 @@ def test_a_split_is_undone_by_merging():
         partition.split(1, parts[:3])
     with pytest.raises(ValueError, match="cluster must be from 0 to 2"):
         partition.split(3, parts)
+
+
+def test_queries_and_graphs_of_a_renumbered_model_have_its_numbers():
+    duckdb, runtime = pytest.importorskip("duckdb"), pytest.importorskip("onnxruntime")
+    old, X_old = fit([0, 1, 2, 3], 0)
+    new, X = fit([0, 2, 3, 4], 1)
+    model = track_clusters(old, new, X, X_old=X_old).renumber(new)
+    expected = model.predict(X)
+    with duckdb.connect() as database:
+        rows = pd.DataFrame(X, columns=["a", "b"]).assign(id=np.arange(len(X)))
+        database.register("given", rows)
+        query = to_sql(model, "given", key="id", features=["a", "b"])
+        result = database.sql(f"SELECT * FROM ({query}) AS result ORDER BY id").df()
+    np.testing.assert_array_equal(result["cluster_number"], expected)
+    session = runtime.InferenceSession(to_onnx(model), providers=["CPUExecutionProvider"])
+    outputs = session.run(None, {session.get_inputs()[0].name: X})
+    (labels,) = [values for values in outputs if values.shape == expected.shape and values.dtype == np.int64]
+    np.testing.assert_array_equal(labels, expected)

@@ -315,10 +315,9 @@ class _Writer:
     def clusters(self) -> _Step:
         """Return the masses, and the belief and plausibility of each cluster."""
         columns = {f"m_{j}": f"m_{j}" for j in range(len(self._sets))}
-        for k, single in enumerate(
-            self._sets.singleton_positions
-        ):  # all families of estimators contain the singletons
-            columns[f"b_{k}"] = f"m_{single}"
+        # All families of estimators contain the singletons, except those of removed clusters.
+        for k, single in enumerate(self._sets.singleton_positions):
+            columns[f"b_{k}"] = f"m_{single}" if single >= 0 else _number(0.0)
             columns[f"p_{k}"] = _sum([f"m_{j}" for j in np.flatnonzero(self._sets.membership[:, k])])
         return columns, None
 
@@ -434,8 +433,8 @@ def _score(rule: OutlierRule) -> str:
 
 def _sum(terms: list[str]) -> str:
     """Return a sum as nested halves, because databases limit the depth of expressions."""
-    if len(terms) == 1:
-        return terms[0]
+    if len(terms) <= 1:
+        return terms[0] if terms else _number(0.0)  # a cluster without focal set has no terms
     half = len(terms) // 2
     return f"({_sum(terms[:half])} + {_sum(terms[half:])})"
 

@@ -19,8 +19,9 @@ _KEPT_OVERLAP = 0.3
 #: Minimum share of a cluster without counterpart in another cluster of which it is a part, and minimum share of
 #: this part in the other cluster.
 _CONTAINED, _MIN_PART = 0.5, 0.1
-#: Ratio of the shares of rows in 2 data sets below which a cluster does not exist in one of them.
-_ABSENT_RATIO = 0.3
+#: Ratio of the shares of rows in 2 data sets below which a cluster does not exist in one of them: in any case, and
+#: if it has no counterpart.
+_ABSENT_RATIO, _REDUCED_RATIO = 0.3, 0.6
 #: Number of draws from the posterior distribution of the overlaps, and their seed.
 _DRAWS, _SEED = 200, 0
 #: Maximum number of events in a line of text.
@@ -44,7 +45,7 @@ class ClusterEvent(NamedTuple):
     new : tuple of int
         Clusters of the new model, in its own numbers; empty for a removed cluster.
     confidence : float
-        Probability that the event is the same for all samples of the population from which the rows were drawn.
+        Probability that the event is the same for all samples of the population from which the rows were samples.
     """
 
     kind: _Kind
@@ -231,8 +232,9 @@ def track_clusters(
     `X_old`, and a new cluster was created if its share of `X_old` is less than 0.3 times its share of X. The
     other clusters are matched one to one so that the sum of Dice coefficients ``2 n_ij / (n_i + n_j)`` is maximal;
     pairs with a coefficient of at least 0.3 have the same number. An old cluster without counterpart was merged
-    into the new cluster that contains at least half of it, if it is at least a tenth of that cluster; otherwise it
-    was removed. With exchanged roles, a new cluster was split from an old one, or created.
+    into the new cluster that contains at least half of it, if it is at least a tenth of that cluster and, with
+    `X_old`, if the ratio of its shares is at least 0.6; otherwise it was removed. With exchanged roles, a new
+    cluster was split from an old one, or created.
 
     The confidence of an event is its share in 200 draws of the overlaps from their Dirichlet posterior
     distribution. It considers that the rows are a sample, and not that another fit may have other clusters.
@@ -270,8 +272,8 @@ def track_clusters(
     keys, counterparts = _find_events(overlaps, old_exists, new_exists)
     random, counts = np.random.default_rng(_SEED), Counter[Any]()
     for _ in range(_DRAWS):
-        drawn = [_draw(table, random) for table in overlaps]
-        counts.update(map(_unordered, _find_events(drawn, old_exists, new_exists)[0]))
+        samples = [_draw(table, random) for table in overlaps]
+        counts.update(map(_unordered, _find_events(samples, old_exists, new_exists)[0]))
     events = [ClusterEvent(*key, counts[_unordered(key)] / _DRAWS) for key in keys]
     numbers, n_numbers = _new_numbers(counterparts, old_exists, new_exists)
     names = _names_of(old_sets, new_sets, numbers, n_numbers)
@@ -350,27 +352,38 @@ def _find_events(
     table = np.sum(overlaps, axis=0)
     old_sizes, new_sizes = table.sum(axis=1)[:-1], table.sum(axis=0)[:-1]
     cells = table[:-1, :-1]
-    old, new = (np.flatnonzero(mask) for mask in (old_exists, new_exists))
-    if len(overlaps) == 2:
-        of_new_rows, of_old_rows = overlaps
-        is_gone = _is_absent(of_new_rows.sum(axis=1), of_old_rows.sum(axis=1))
-        is_novel = _is_absent(of_old_rows.sum(axis=0), of_new_rows.sum(axis=0))
-        old, new = old[~is_gone[old]], new[~is_novel[new]]
+    old_ratios, new_ratios = _ratios(overlaps)
+    old = np.flatnonzero(old_exists & (old_ratios >= _ABSENT_RATIO))
+    new = np.flatnonzero(new_exists & (new_ratios >= _ABSENT_RATIO))
     sums = old_sizes[:, None] + new_sizes
     dice = 2 * cells / np.where(sums > 0, sums, 1)
     pairs = zip(*linear_sum_assignment(dice[np.ix_(old, new)], maximize=True), strict=True)
     matched = {int(old[i]): int(new[j]) for i, j in pairs if dice[old[i], new[j]] >= _KEPT_OVERLAP}
-    merged = {int(i): _container(cells[i], old_sizes[i], new_sizes, new) for i in old if i not in matched}
     targets = set(matched.values())
-    split = {int(j): _container(cells[:, j], new_sizes[j], old_sizes, old) for j in new if j not in targets}
+    merged = {
+        int(i): _container(cells[i], old_sizes[i], new_sizes, new)
+        for i in old[old_ratios[old] >= _REDUCED_RATIO]
+        if i not in matched
+    }
+    split = {
+        int(j): _container(cells[:, j], new_sizes[j], old_sizes, old)
+        for j in new[new_ratios[new] >= _REDUCED_RATIO]
+        if j not in targets
+    }
     counterparts = np.full(len(new_exists), -1)
     for i, j in matched.items():
         counterparts[j] = i
     return _events_of(matched, merged, split, np.flatnonzero(old_exists), np.flatnonzero(new_exists)), counterparts
 
 
-def _is_absent(sizes: FloatArray, reference: FloatArray) -> Any:
-    return sizes / max(sizes.sum(), 1e-300) < _ABSENT_RATIO * reference / max(reference.sum(), 1e-300)
+def _ratios(overlaps: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Return how much the shares of old clusters have decreased, and those of new clusters have increased."""
+    if len(overlaps) == 1:
+        return np.ones(overlaps[0].shape[0] - 1), np.ones(overlaps[0].shape[1] - 1)
+    of_new_rows, of_old_rows = (table / max(float(table.sum()), 1e-300) for table in overlaps)
+    old = of_new_rows.sum(axis=1)[:-1] / np.maximum(of_old_rows.sum(axis=1)[:-1], 1e-300)
+    new = of_old_rows.sum(axis=0)[:-1] / np.maximum(of_new_rows.sum(axis=0)[:-1], 1e-300)
+    return old, new
 
 
 def _container(cells: FloatArray, size: float, sizes: FloatArray, candidates: IntArray) -> int:
