@@ -70,6 +70,7 @@ def test_scikit_learn_checks(estimator, check):
 # Coverage
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", ["lac", "aps"])
 @pytest.mark.parametrize("level", [0.8, 0.9])
 def test_the_mean_coverage_over_calibration_samples_is_the_confidence_level(score, level):
@@ -78,6 +79,7 @@ def test_the_mean_coverage_over_calibration_samples_is_the_confidence_level(scor
     assert level - 0.012 < np.mean(values) < level + 1 / 201 + 0.012
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", range(N_CLASSES))
 def test_the_coverage_of_each_class_is_the_confidence_level(classes):
     values = [coverage(frozen(seed, per_class=True), classes=classes) for seed in range(60)]
@@ -86,11 +88,13 @@ def test_the_coverage_of_each_class_is_the_confidence_level(classes):
     assert 0.9 - margin < np.mean(values) < 0.9 + 2.2 / n_samples + margin
 
 
+@pytest.mark.slow
 def test_classes_are_covered_unequally_without_per_class():
     shares = [np.mean([coverage(frozen(seed), classes=k) for seed in range(20)]) for k in range(N_CLASSES)]
     assert min(shares) < 0.87
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cv", [0.4, 2, 10])
 @pytest.mark.parametrize("classifier", [GaussianNB(), LinearDiscriminantAnalysis()])
 def test_folds_and_shares_have_the_confidence_level(cv, classifier):
@@ -212,6 +216,7 @@ def probabilities_of_labels(y, random):
     return CredalPartition.from_fuzzy(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_class", [False, True])
 @pytest.mark.parametrize("labels", [sets_of_labels, probabilities_of_labels])
 def test_true_classes_are_covered_if_labels_are_uncertain(labels, per_class):
@@ -266,6 +271,7 @@ def test_labels_must_have_the_classes_of_a_frozen_classifier():
 # Rejection
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("risk", "share"), [(0.05, 0), (0.1, 0.3), (0.15, 0.6)])
 def test_the_error_rate_of_accepted_samples_is_below_the_risk_in_nearly_all_cases(risk, share):
     new, y = draw(20000, 9)

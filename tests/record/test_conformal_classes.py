@@ -45,6 +45,21 @@ def test_the_mean_size_of_sets_is_not_above_that_of_mapie(tables):
     assert sizes(tables, "folds").mean() <= sizes(tables, "MAPIE, split").mean()
 
 
+def test_the_guide_quotes_the_recorded_figures(tables):
+    text = " ".join((record.RESULTS.parents[1] / "docs" / "guide" / "conformal_classes.rst").read_text().split())
+    for method in ("folds", "split", "folds, missing"):
+        values = [table["sets"][method]["coverage"] for table in tables.values()]
+        assert f"{min(values):.3f} and {max(values):.3f}" in text, method
+    means = [f"{sizes(tables, method).mean():.2f}" for method in ("folds", "MAPIE, folds")]
+    assert f"contained {means[0]} classes on average, and those of MAPIE with folds {means[1]}." in text
+    gains = [table["gain"]["folds"] for table in tables.values()]
+    larger = [table for table in tables.values() if table["gain"]["folds"]["high"] < 0]
+    assert sum(gain["low"] > 0 for gain in gains) == 7
+    assert len(larger) == 2
+    assert all(table["gain"]["folds"]["mean"] > -0.01 for table in larger)
+    assert all(table["sets"]["MAPIE, folds"]["coverage"] < 0.9 for table in larger)
+
+
 def test_each_class_is_covered(tables):
     for name, table in tables.items():
         for method in ("split, per class", "split, per class, missing"):
