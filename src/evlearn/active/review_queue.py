@@ -124,7 +124,7 @@ class ReviewQueue:
         Number of all samples.
     expected_errors : float
         Expected number of samples in a wrong cluster: the sum of all risks.
-    labels : tuple of str or None
+    labels : tuple of str or None, default=None
         For label issues, the given class of each sample.
     """
 
