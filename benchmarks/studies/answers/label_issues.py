@@ -180,10 +180,10 @@ def scores_of(X, y, labels, leaf, seed):
 def score(probabilities, labels):
     """Return the score of find_label_issues for given probabilities."""
     probabilities = probabilities + FLOOR
-    inside = probabilities[np.arange(len(labels)), labels].copy()
+    of_label = probabilities[np.arange(len(labels)), labels].copy()
     probabilities[np.arange(len(labels)), labels] = 0
     outside = probabilities.max(axis=1)
-    return outside / (inside + outside)
+    return outside / (of_label + outside)
 
 
 def figures(is_wrong, scores):

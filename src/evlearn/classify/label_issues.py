@@ -183,8 +183,8 @@ def find_label_issues(
     empty = _empty_masses(estimator, data, labels)
     masses = CredalPartition.from_fuzzy(probabilities * (1 - empty)[:, None], cluster_names=labels.names)
     partition = with_names_of(X, of_classes(masses))
-    inside, outside = _best_probabilities(probabilities, contours)
-    scores = (outside + _FLOOR) / (inside + outside + 2 * _FLOOR)
+    of_label, outside = _best_probabilities(probabilities, contours)
+    scores = (outside + _FLOOR) / (of_label + outside + 2 * _FLOOR)
     scores = np.where(partition.verdict().outlier, np.maximum(scores, _LEVEL), scores)
     n_listed = read_budget(budget, len(scores), int((scores >= _LEVEL).sum()))
     order = np.lexsort((np.arange(len(scores)), -empty, -scores))[:n_listed]
@@ -220,8 +220,8 @@ def _out_of_fold(estimator: Any, X: Any, labels: Labels, contours: FloatArray) -
     """
     folds = list(_folds(contours))
     first = _predictions(estimator, X, labels, folds, np.ones(len(contours), dtype=bool))
-    inside, outside = _best_probabilities(first, contours)
-    second = _predictions(estimator, X, labels, folds, outside - inside <= _CONTRADICTION)
+    of_label, outside = _best_probabilities(first, contours)
+    second = _predictions(estimator, X, labels, folds, outside - of_label <= _CONTRADICTION)
     return (first + second) / 2
 
 
