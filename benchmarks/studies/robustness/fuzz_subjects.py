@@ -41,13 +41,11 @@ from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, 
 from evlearn.conformal import ConformalClusterer, UnseenClassDetector
 from evlearn.datasets import make_fourclass
 from evlearn.ensemble import CredalEnsemble
-from evlearn.export import models
 from evlearn.metric_learning import FDA, PCCA, LocalFDA
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.preprocessing import GowerDistances, TableEncoder
 from evlearn.storage import checkpoints, codec
-from evlearn.storage.archives import read_archive
-from evlearn.storage.checkpoints import _digest
+from evlearn.storage.archives import digest_of_arrays, read_archive
 
 N_SAMPLES = 20
 X, Y = make_fourclass(N_SAMPLES, random_state=0)
@@ -255,7 +253,7 @@ def _split_model(path, mutated):
         if mutated == "npz":
             new_document = dict(document)
             with contextlib.suppress(ValueError), mutant.open("rb") as file:
-                new_document["beside"] = models._digest(read_archive(file, codec.STORED_TYPES))
+                new_document["beside"] = digest_of_arrays(read_archive(file, codec.STORED_TYPES))
             mutant.with_suffix(".json").write_text(json.dumps(new_document))
         else:
             mutant.with_suffix(".npz").write_bytes(content["npz"])
@@ -320,7 +318,7 @@ def _checkpoint(estimator, path):
 def _archive_mutator(content):
     def seal(header, arrays):
         with contextlib.suppress(TypeError, ValueError):
-            header = header | {"digest": _digest(arrays)}
+            header = header | {"digest": digest_of_arrays(arrays)}
         return header
 
     return lambda number, random: archive_mutant(content, number, random, seal)
