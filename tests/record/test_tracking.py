@@ -6,8 +6,8 @@ import pytest
 from benchmarks.studies.answers import tracking
 from evlearn.cluster import CCM
 
-#: Share of samples with preserved numbers, of draws in which a change of a class is detected, and of unchanged draws
-#: without an event.
+#: Share of samples with preserved numbers, of draws in which a change of a class is detected, and of unchanged
+#: draws without an event.
 TARGETS = {"preserved": 0.95, "detected": 0.9, "quiet": 0.9}
 #: Share of the samples with preserved numbers among those that the best permutation would preserve.
 OF_BOUND = 0.98
