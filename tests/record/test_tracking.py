@@ -1,4 +1,4 @@
-"""Tests of the study of cluster tracking: correctness of its computations, and recorded figures against targets."""
+"""Tests of the study of cluster tracking: its computations, and recorded figures against targets."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ from benchmarks.common import record
 from benchmarks.studies.answers import tracking
 from evlearn.cluster import CCM
 
-#: Targets of issue 43: share of samples with preserved numbers, of draws in which a change of a class is detected, and
-#: of unchanged draws without an event.
+#: Targets: share of samples with preserved numbers, of draws in which a change of a class is detected, and of
+#: unchanged draws without an event.
 TARGETS = {"preserved": 0.95, "detected": 0.9, "quiet": 0.9}
 #: Minimum share of the samples with equal numbers among those for which the best permutation has equal numbers.
 OF_BOUND = 0.95
@@ -113,8 +113,8 @@ def test_removed_and_new_classes_are_detected(data, fit):
 
 @pytest.mark.parametrize("data", tracking.DATA["judged"])
 def test_new_classes_of_refits_are_detected_at_least_as_often_as_by_matching(data):
-    ours, others = (scores(data, "refit", "addition", name) for name in (tracking.TRACKING, tracking.HUNGARIAN))
-    assert ours["detected"] > others["detected"]
+    figures, others = (scores(data, "refit", "addition", name) for name in (tracking.TRACKING, tracking.HUNGARIAN))
+    assert figures["detected"] > others["detected"]
 
 
 def test_the_guide_quotes_the_record():
@@ -132,9 +132,12 @@ def test_the_guide_quotes_the_record():
     events = [round(20 * (1 - scores("digits", fit, "unchanged")["quiet"])) for fit in ("refit", "init")]
     text = " ".join(text.split())
     assert f"{events[0]} have such events; of 20 fits with ``init=``, {events[1]} have" in text
-    ours, others = tracking.TRACKING, tracking.HUNGARIAN
     removal, addition = (
-        [counts[fit, kind, method] for method in (ours, others) for fit in ("refit", "init")]
+        [
+            counts[fit, kind, method]
+            for method in (tracking.TRACKING, tracking.HUNGARIAN)
+            for fit in ("refit", "init")
+        ]
         for kind in ("removal", "addition")
     )
     assert f"in {removal[0]} of 20 refits and in {removal[1]} of 20 fits with ``init=``" in text
