@@ -8,11 +8,11 @@ RIVALS = ("normalized_margin", "self_confidence", "confidence_weighted_entropy",
 
 def parts(read_results):
     """Return the texts of the page."""
-    judged = read_results("label_issues_judged")
+    results = read_results("label_issues_judged")
     return {
-        "gains": gains(judged["differences"]),
-        "lists": lists(judged["tables"]),
-        "made": provenance(judged),
+        "gains": gains(results["differences"]),
+        "lists": lists(results["tables"]),
+        "made": provenance(results),
     }
 
 
