@@ -16,7 +16,20 @@ from evlearn.classify import (
     EvidentialRBFClassifier,
     FusionClassifier,
 )
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
+from evlearn.cluster import (
+    BPEC,
+    CCM,
+    CECM,
+    ECM,
+    EVCLUS,
+    RECM,
+    SECM,
+    BootClus,
+    CredalClusterer,
+    ECMdd,
+    EKNNClus,
+    MergedMixture,
+)
 from evlearn.conformal import ConformalClassifier, ConformalClusterer, UnseenClassDetector
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
@@ -42,6 +55,7 @@ ESTIMATORS = [
     ConformalClusterer(ECM(2, random_state=0), n_splits=2, random_state=0),
     ConformalClassifier(EvidentialKNNClassifier(), cv=2, random_state=0),
     UnseenClassDetector(EvidentialKNNClassifier(), cv=2, random_state=0),
+    CredalClusterer(CCM(2, random_state=0)),
     CredalEnsemble([ECM(2, random_state=0)], random_state=0),
     ParsimoniousGaussianMixture(2, covariance_models="EII", random_state=0),
     NNEVCLUS(2, max_iter=3, init="random", random_state=0),

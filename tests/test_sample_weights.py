@@ -61,6 +61,7 @@ def test_the_estimators_that_take_weights_are_found():
         "CCM",
         "ECM",
         "SECM",
+        "CredalEnsemble",
         "EvidentialForestClassifier",
         "EvidentialKNNClassifier",
         "EvidentialNeuralClassifier",
@@ -106,7 +107,7 @@ HOLES[np.arange(0, 90, 4), np.arange(0, 90, 4) % 3] = np.nan
 
 def test_the_estimators_that_take_weights_and_missing_values_are_found():
     names = {kind.__name__ for kind in TAKES_GAPS}
-    assert names == {"CCM", "ECM", "EvidentialForestClassifier", "EvidentialKNNClassifier"}
+    assert names == {"CCM", "ECM", "CredalEnsemble", "EvidentialForestClassifier", "EvidentialKNNClassifier"}
 
 
 def masses_of_holes(kind, samples, labels, weights=None):

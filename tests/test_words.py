@@ -22,7 +22,7 @@ OWN_WORDS = {
     # The same letter with different meanings in different papers.
     *("alpha", "beta", "q"),
     # Different for samples with features and samples with dissimilarities only.
-    *("metric", "delta", "delta_", "n_features_in_", "n_neighbors", "n_partners"),
+    *("metric", "delta", "delta_", "n_features_in_", "n_landmarks", "n_neighbors", "n_partners"),
     # Focal sets of a method.
     *("focal_sets", "focal_sets_", "credal_partition_", "labels_", "masses_", "constraint_weight"),
     # Mixtures.

@@ -21,6 +21,7 @@ from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.fit_warnings import without_evidence
 from evlearn.cluster.focal_families import refuse_too_many_sets
 from evlearn.cluster.missing_values import GapModel
+from evlearn.mixture.missing_values import Gaps
 from evlearn.partition import SURE_LEVEL, CredalPartition, Verdict
 from evlearn.partition.credal_partition import with_problems
 from evlearn.partition.estimators import with_names_of
@@ -270,6 +271,17 @@ class RowwiseClusterer(EvidentialClusterer):
         if not isinstance(rows, ArrayDataset) or not rows.has_gaps:
             return rows
         return ArrayDataset(self._fill_missing(Numbers(rows.read_rows(0, len(rows)), True), n_components))
+
+    def _complete_rows(
+        self, rows: RowDataset, n_components: int, weights: FloatArray | None
+    ) -> tuple[RowDataset, FloatArray | None]:
+        """Return complete rows for a fit and their weights, and store the model of missing values."""
+        if weights is None or not isinstance(rows, ArrayDataset) or not rows.has_gaps:
+            return self._without_gaps(rows, n_components), weights
+        data = rows.read_rows(0, len(rows))
+        self._gaps = Gaps.learn(data, n_components, weights=weights)
+        filled = self._gaps.fill_weighted(data, weights)
+        return ArrayDataset(filled.data), filled.weights
 
     def _learn_gaps_of(self, rows: RowDataset, n_components: int, weights: FloatArray | None = None) -> None:
         """Learn the model of missing values after a fit to complete samples in memory, for predictions."""

@@ -321,7 +321,7 @@ class CredalEnsemble(RowwiseClusterer):
             self._check_size(len(rows))
             weights = check_weights(sample_weight, rows)
             n_components = 1 if isinstance(self.n_clusters, str) else self.n_clusters
-            sample, counts = draw(self._without_gaps(rows, n_components), weights, random)
+            sample, counts = draw(*self._complete_rows(rows, n_components, weights), random)
             views = self._read_views()
             self.n_clusters_ = self._count_clusters(in_one_unit(sample, views) if views else sample, random)
             settings = (self.n_landmarks, self.outlier_rate, random, self.n_jobs)

@@ -31,7 +31,6 @@ from evlearn.cluster.centroids.scales import ResolvedParameters
 from evlearn.cluster.centroids.starts import summarize_data
 from evlearn.cluster.fit_warnings import count_samples, lacks_evidence
 from evlearn.cluster.focal_families import has_two_steps, kind_of
-from evlearn.mixture.missing_values import Gaps
 from evlearn.neighbors import find_neighbors
 from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit
@@ -199,12 +198,9 @@ class OnlineClusterer(PrototypeClusterer):
     def _begin(self, rows: RowDataset, sample_weight: Any, **changes: Any) -> PrototypeFit:
         """Return a fit to complete samples."""
         weights = check_weights(sample_weight, rows) if rows.has_gaps else None
-        if weights is None or not isinstance(rows, ArrayDataset):
+        if weights is None:
             return super()._begin(self._without_gaps(rows, self.n_clusters), sample_weight, **changes)
-        data = rows.read_rows(0, len(rows))
-        self._gaps = Gaps.learn(data, self.n_clusters, weights=weights)
-        filled = self._gaps.fill_weighted(data, weights)
-        return super()._begin(ArrayDataset(filled.data), filled.weights, **changes)
+        return super()._begin(*self._complete_rows(rows, self.n_clusters, weights), **changes)
 
     def _publish_fit(self, fitted: FittedPrototypes, rows: RowDataset) -> None:
         super()._publish_fit(fitted, rows)
