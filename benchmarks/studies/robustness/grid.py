@@ -35,6 +35,7 @@ SETTINGS = {
     "BootClus": {"n_clusters": 3, "n_bootstrap": 8, "covariance_models": ["EII", "VVV"]},
     "ParsimoniousGaussianMixture": {"n_components": 3, "covariance_models": ["EII", "VVI", "VVV"], "n_init": 1},
     "NNEVCLUS": {"max_iter": 30, "tol": 0.01},
+    "CredalClusterer": {"clusterer": KMeans(3, n_init=1)},
     "CredalEnsemble": {"clusterers": [KMeans(3, n_init=1), KMeans(3, n_init=2)], "n_clusters": 3},
     "BPEC": {"n_clusters": 3, "n_neighbors": 5},
     "EvidentialForestClassifier": {"n_estimators": 20},
@@ -48,6 +49,7 @@ VARIANTS = {
     "EVCLUS, stochastic": ("EVCLUS", {"solver": "stochastic"}),
     "ECMdd, weighted": ("ECMdd", {"medoids": "weighted"}),
     "ECMdd, median": ("ECMdd", {"medoids": "median"}),
+    "CredalEnsemble, default members": ("CredalEnsemble", {"clusterers": "auto"}),
     "FDA, kernel": ("FDA", {"kernel": "rbf"}),
     "PCCA, kernel": ("PCCA", {"kernel": "rbf"}),
 }

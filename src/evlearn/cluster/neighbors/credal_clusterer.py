@@ -22,7 +22,7 @@ from evlearn.storage import fields
 from evlearn.utils.convergence import atomic_fit
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import ClustererLike, FloatArray, IntArray, NumbersLike, RandomSeed
-from evlearn.utils.validation import check_integer, check_no_extreme_rows, check_real
+from evlearn.utils.validation import check_integer, check_no_extreme_rows, check_range, check_real
 
 
 @fields.stored
@@ -150,6 +150,7 @@ class CredalClusterer(RowwiseClusterer):
         with one_blas_thread(), self._open_rows(X, reset=True) as rows:
             complete: Any = self._without_gaps(rows, 1)
             data = np.asarray(complete.read_rows(0, len(rows)), dtype=np.float64)
+            check_range("X", data, fitting=True)
             partition = self._cluster(data, random)
             supports = partition.to_fuzzy("pignistic") * (1 - partition.masses[:, :1])
             labels = labels_of(supports)

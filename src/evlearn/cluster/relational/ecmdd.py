@@ -192,6 +192,8 @@ class ECMdd(DissimilarityClusterer):
     prototype_weights_: fields.StoredIfSet[fields.NonnegativeMatrix]
     delta_: fields.StoredIfSet[fields.NonnegativeExtendedNumber]
 
+    _takes_squares = False  # a fit checks its range where it uses squares
+
     def __init__(
         self,
         n_clusters: int = 3,
