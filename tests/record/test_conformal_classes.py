@@ -45,13 +45,7 @@ def test_the_mean_size_of_sets_is_not_above_that_of_mapie(tables):
     assert sizes(tables, "folds").mean() <= sizes(tables, "MAPIE, split").mean()
 
 
-def test_the_guide_quotes_the_recorded_figures(tables):
-    text = " ".join((record.RESULTS.parents[1] / "docs" / "guide" / "conformal_classes.rst").read_text().split())
-    for method in ("folds", "split", "folds, missing"):
-        values = [table["sets"][method]["coverage"] for table in tables.values()]
-        assert f"{min(values):.3f} and {max(values):.3f}" in text, method
-    means = [f"{sizes(tables, method).mean():.2f}" for method in ("folds", "MAPIE, folds")]
-    assert f"contained {means[0]} classes on average, and those of MAPIE with folds {means[1]}." in text
+def test_sets_are_smaller_than_those_of_mapie_on_most_tables(tables):
     gains = [table["gain"]["folds"] for table in tables.values()]
     larger = [table for table in tables.values() if table["gain"]["folds"]["high"] < 0]
     assert sum(gain["low"] > 0 for gain in gains) == 7

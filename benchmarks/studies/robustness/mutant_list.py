@@ -51,6 +51,7 @@ TESTS = {
     "metric_learning/": ("tests/metric_learning",),
     "classify/": ("tests/classify/test_networks.py", "tests/classify/test_knn.py", "tests/classify"),
     "classify/annotations.py": ("tests/classify/test_annotations.py",),
+    "classify/confusions.py": ("tests/classify/test_annotations.py",),
     "classify/prototype_classifiers.py": ("tests/classify/test_weights.py", "tests/classify/test_networks.py"),
     "classify/forest.py": ("tests/classify/test_forest.py", "tests/classify/test_weights.py"),
     "classify/leaves.py": ("tests/classify/test_forest.py", "tests/classify/test_weights.py"),
@@ -74,6 +75,7 @@ TESTS = {
         "tests/command_line/test_command_line.py",
     ),
     "utils/quantiles.py": ("tests/cluster/centroids/test_starts.py",),
+    "utils/validation.py": ("tests/active/test_review_queue.py",),
     "utils/cells.py": ("tests/test_cells.py", "tests/command_line/test_dialects.py"),
     "utils/files.py": ("tests/test_files.py", "tests/command_line/test_outputs.py"),
     "blocks/targets.py": ("tests/blocks/test_targets.py", "tests/blocks/test_columns.py"),
@@ -899,15 +901,15 @@ FROM_THE_THIRD_REVIEW = [
         "masses of answered samples sum to 2",
     ),
     Mutant(
-        "classify/annotations.py",
-        "informative / np.maximum(likelihoods, _TINY)).sum(axis=1)",
-        "informative).sum(axis=1)",
+        "classify/confusions.py",
+        "self.probabilities[answers.samples] / self.likelihoods",
+        "self.probabilities[answers.samples]",
         "a step of expectation and maximization lacks its denominator",
     ),
     Mutant(
         "classify/annotations.py",
-        "sets.positions(self._sets)), self._shares * weights)",
-        "sets.positions(self._sets)), self._shares)",
+        "sets.positions(evidence.sets)), weights)",
+        "sets.positions(evidence.sets)), 1.0)",
         'rule="average" ignores confidence and reliabilities',
     ),
     Mutant(
@@ -972,9 +974,9 @@ CHOSEN_LATER = [
     ),
     # active
     Mutant(
-        "active/review_queue.py",
-        "int(np.ceil(budget * partition.n_samples))",
-        "int(budget * partition.n_samples)",
+        "utils/validation.py",
+        "int(np.ceil(budget * n_samples))",
+        "int(budget * n_samples)",
         "a share below one sample is an empty review",
     ),
     Mutant(
@@ -1119,10 +1121,10 @@ CHOSEN_LATER = [
         "many sources that contradict each other overflow",
     ),
     Mutant(
-        "classify/annotations.py",
-        "self._shares[:, None] * np.log(",
-        "np.log(",
-        "different answers of one person about a sample count as several people",
+        "classify/confusions.py",
+        "exponents[:, None] * logs",
+        "logs",
+        "answers of dependent annotators count like those of independent ones",
     ),
     Mutant(
         "classify/forest.py",
