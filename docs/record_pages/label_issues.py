@@ -3,7 +3,7 @@
 from .tables import provenance, table
 
 LIBRARY = "find_label_issues"
-RIVALS = ("normalized_margin", "self_confidence", "confidence_weighted_entropy", "one round")
+RIVALS = ("normalized_margin", "self_confidence", "one round")
 
 
 def parts(read_results):

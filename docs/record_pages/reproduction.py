@@ -1,5 +1,7 @@
 """Comparison with published numbers: counts, tables, differences, and figures."""
 
+import textwrap
+
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
@@ -10,6 +12,8 @@ from record_pages.tables import provenance, table, verdict
 
 PARTS = ("nnevclus", "kcevclus", "bootclus", "slides")
 COLUMNS_AT_A_TIME = 6
+#: Width of code in characters, and a space at which lines are not divided.
+WIDTH, SPACE = 88, "\N{NO-BREAK SPACE}"
 
 
 def parts(read_results):
@@ -145,9 +149,21 @@ def settings(cells):
         if code is None:
             text += "Settings: none, the results are exact.\n\n"
         else:
-            block = "".join(f"   {line}\n" for line in code.splitlines())
+            block = "".join(f"   {part}\n" for line in code.splitlines() for part in split_line(line))
             text += f"Settings of {literal(names)}:\n\n.. code-block:: python\n\n{block}\n"
     return text
+
+
+def split_line(line):
+    """Return the parts of a line of code that is wider than the page, divided after commas."""
+    parts = textwrap.wrap(
+        line.replace(" ", SPACE).replace("," + SPACE, ", "),
+        WIDTH,
+        subsequent_indent=SPACE * 4,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [part.replace(SPACE, " ") for part in parts]
 
 
 def preparation():
