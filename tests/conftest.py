@@ -26,7 +26,7 @@ EXPECTED_SKIPS = {
     "PostgreSQL is not installed": 19,
     "anndata is not installed": 4,
     "no browser is installed": 7,
-    "this Python has a global lock": 1,
+    "this Python has a GIL": 1,
     # Data of the case studies.
     "scanpy is not installed": 2,
     "seglearn is not installed": 2,
