@@ -62,3 +62,23 @@ def test_digits_halfway_between_two_classes_are_mostly_torn(committed):
     for entry in committed["known"]:
         if entry["table"] == "digits":
             assert entry["half way"]["torn"] > 0.8 * entry["half way"]["noise"]
+
+
+# Verdicts about constructed noise, as before the neighbors of noise counted
+
+
+@pytest.mark.xfail(strict=True, reason="6 of 89 outliers of digits and 38 of 321 of satimage are sure")
+def test_constructed_outliers_are_never_sure(committed):
+    assert all(entry["odd"]["sure"] == 0 for entry in committed["known"])
+
+
+@pytest.mark.xfail(strict=True, reason="outliers near to noise have neighbors, so that some are torn or sure")
+def test_all_constructed_outliers_of_satimage_are_outliers(committed):
+    entries = [entry["odd"] for entry in committed["known"] if entry["table"] == "satimage"]
+    assert all(entry["outlier"] == entry["added"] for entry in entries)
+
+
+@pytest.mark.xfail(strict=True, reason="noise may be sure if its neighbors agree and it resembles their cluster")
+def test_digits_halfway_between_two_classes_are_torn(committed):
+    entries = [entry["half way"] for entry in committed["known"] if entry["table"] == "digits"]
+    assert all(entry["torn"] > 0.95 * entry["noise"] for entry in entries)
