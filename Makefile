@@ -1,8 +1,11 @@
 # `make smoke` while editing, `make test` before a commit, `make check` before a push: the checks of CI.
 PYTHON ?= python
 
-.PHONY: check lint types layers smoke test test-all test-long test-timing test-engines coverage test-minimum test-newest \
-	docs docs-all build sanitize benchmark
+.PHONY: check lint types layers smoke test test-all test-long test-timing test-engines test-integrations coverage test-minimum \
+	test-newest docs docs-all build sanitize benchmark
+
+# The tests that CI runs for each change.
+FREQUENT = not long and not timing and not integration
 
 # Seconds of CPU that a fast test may use; more on a slow machine.
 CPU_LIMIT ?= 0.5
@@ -32,11 +35,11 @@ smoke:
 
 # The fast tier, less than 4 minutes on 2 cores; a test that uses more CPU than CPU_LIMIT fails.
 test:
-	EVLEARN_CPU_LIMIT=$(CPU_LIMIT) $(PYTEST) -n 2 --dist loadgroup -m "not slow and not long and not timing"
+	EVLEARN_CPU_LIMIT=$(CPU_LIMIT) $(PYTEST) -n 2 --dist loadgroup -m "not slow and $(FREQUENT)"
 
 # The tests of CI: all except statistics and time limits. A test that hangs is reported and killed after 10 minutes.
 test-all:
-	$(PYTEST) -n 2 --dist loadgroup -m "not long and not timing" --durations=40 \
+	$(PYTEST) -n 2 --dist loadgroup -m "$(FREQUENT)" --durations=40 \
 	-o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 
 # Statistics over many fits; not part of CI.
@@ -45,7 +48,7 @@ test-long:
 
 # The tests of CI with coverage; takes more than 50 % longer.
 coverage:
-	$(PYTEST) -n 2 --dist loadgroup -m "not long and not timing" --cov --cov-report=term
+	$(PYTEST) -n 2 --dist loadgroup -m "$(FREQUENT)" --cov --cov-report=term
 
 # Time limits, sequentially, on an idle machine.
 test-timing:
@@ -55,6 +58,13 @@ test-timing:
 test-engines:
 	$(PYTHON) -m pip install --quiet pyspark ray
 	$(PYTHON) -m pytest tests/test_engines.py
+
+# BERTopic, scanpy and MLflow, which need 0.5 GB; each night. They are installed in a separate folder, and without
+# dependencies, because some are GPL or large.
+INTEGRATIONS ?= build/integrations
+test-integrations:
+	$(PYTHON) -m pip install --quiet --no-deps --target $(INTEGRATIONS) -r tests/integrations/requirements.txt
+	PYTHONPATH="$(PYTHONPATH):$(INTEGRATIONS)" $(PYTEST) -m integration tests/integrations docs/guide/single_cell.rst
 
 # The fast tier in a fresh environment with the oldest versions in pyproject.toml, or with the newest.
 test-minimum test-newest:

@@ -10,7 +10,9 @@ import pytest
 #: Seconds of CPU that a fast test may use, set by `make test` and `make test-all`; by default there is no limit.
 CPU_LIMIT = float(os.environ.get("EVLEARN_CPU_LIMIT") or "inf")
 #: Markers of tests without a limit.
-SLOW_MARKERS = ("slow", "long", "timing")
+SLOW_MARKERS = ("slow", "long", "timing", "integration")
+#: Pages of the guide that need a package, which is not a dependency.
+PAGES_WITH_PACKAGE = {"single_cell.rst": "scanpy"}
 #: Public names whose examples use more CPU than a fast test may.
 SLOW_EXAMPLES = {
     *("ActiveClustering", "ActiveLabeling", "ClusterNumberDisplay", "FusionClassifier", "NNEVCLUS"),
@@ -20,6 +22,8 @@ SLOW_EXAMPLES = {
 
 @pytest.fixture(autouse=True)
 def files_of_pages_go_elsewhere(request, monkeypatch):
+    if package := PAGES_WITH_PACKAGE.get(request.path.name):
+        pytest.importorskip(package, reason=f"{package} is not installed")
     # What a page of the guide writes does not stay in the project.
     if request.path.suffix == ".rst":
         monkeypatch.chdir(request.getfixturevalue("tmp_path"))
@@ -34,11 +38,14 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)  # before tests are selected by their markers
 def pytest_collection_modifyitems(items):
-    # Examples cannot have a marker. Pages of the guide are long.
+    # Examples cannot have a marker. Most pages are long.
     for item in items:
-        is_page = item.path.suffix == ".rst" and item.path.parent.name == "guide"
+        is_page = item.path.suffix == ".rst" and item.path.name != "install.rst"
         if is_page or (isinstance(item, pytest.DoctestItem) and item.name.rpartition(".")[2] in SLOW_EXAMPLES):
             item.add_marker("slow")
+        if item.path.name in PAGES_WITH_PACKAGE:
+            item.add_marker("integration")
+            item.add_marker(pytest.mark.filterwarnings("ignore"))  # of other packages
 
 
 class CollectionTimer:

@@ -19,8 +19,11 @@ def replace(path: Path, old: str, new: str) -> None:
 
 
 def versions_after(versions: list[dict[str, str]], version: str) -> list[dict[str, str]]:
-    """Return the versions of the documentation: development first, then releases, the latest first."""
-    releases = [entry for entry in versions if "dev" not in entry["version"]]
+    """Return the versions of the documentation: development first, then releases, the latest first.
+
+    A release replaces its candidates.
+    """
+    releases = [entry for entry in versions if not re.search("dev|rc", entry["version"])]
     if "dev" in version:
         short = version.split(".dev")[0].rpartition(".")[0]
         return [{"name": f"{short} (development)", "version": version, "url": "/dev/"}, *releases]
@@ -29,13 +32,13 @@ def versions_after(versions: list[dict[str, str]], version: str) -> list[dict[st
 
 def main(version: str) -> None:
     """Update the 3 files."""
-    if not re.fullmatch(r"\d+\.\d+\.\d+(\.dev0)?", version):
-        sys.exit(f"{version!r} is not a version such as 0.1.0 or 0.2.0.dev0")
+    if not re.fullmatch(r"\d+\.\d+\.\d+(rc\d+|\.dev0)?", version):
+        sys.exit(f"{version!r} is not a version such as 0.1.0, 0.1.0rc1 or 0.2.0.dev0")
     replace(BUILD, r"^  version: '[^']+',$", f"  version: '{version}',")
     if "dev" in version:
         replace(CHANGES, r"\A((?:.*\n)*?)(?=## )", r"\1## Unreleased\n\n")
     else:
-        replace(CHANGES, r"^## Unreleased$", f"## {version} ({date.today().isoformat()})")
+        replace(CHANGES, r"^## (Unreleased|\d+\.\d+\.\d+rc\d+ .*)$", f"## {version} ({date.today().isoformat()})")
     versions = versions_after(json.loads(SWITCH.read_text(encoding="utf-8")), version)
     lines = ",\n".join(f"  {json.dumps(entry)}" for entry in versions)
     SWITCH.write_text(f"[\n{lines}\n]\n", encoding="utf-8")

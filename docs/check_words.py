@@ -28,6 +28,7 @@ PROGRAMS += ("docs/record_pages/*.py", "conftest.py")
 EXCLUDED = (
     "docs/_build",
     "docs/gallery",
+    "docs/paper_figures",
     "docs/reference/generated",
     "docs/record/generated",
     "tests/reference",

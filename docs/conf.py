@@ -37,7 +37,10 @@ extensions = [
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
-suppress_warnings = ["myst.xref_missing"]  # see `unlink_files`
+suppress_warnings = [
+    "myst.xref_missing",  # see `unlink_files`
+    "sphinx_gallery.duplicate_filename",  # examples/papers is below examples, but is not a section of the gallery
+]
 default_role = "py:obj"
 toc_object_entries_show_parents = "hide"
 
@@ -60,8 +63,10 @@ bibtex_bibfiles = ["references.bib"]
 bibtex_reference_style = "author_year"
 
 sphinx_gallery_conf = {
-    "examples_dirs": "../examples",
-    "gallery_dirs": "gallery",
+    "examples_dirs": ["../examples", "../examples/papers"],
+    "gallery_dirs": ["gallery", "paper_figures"],
+    # The figures of the papers have their own index, and are no section of the gallery.
+    "copyfile_regex": r"index\.rst",
     "filename_pattern": gallery_selection.pattern(),
     "subsection_order": [f"../examples/{section}" for section in gallery_order.SECTIONS],
     "within_subsection_order": "gallery_order.Order",
@@ -81,7 +86,8 @@ html_static_path = ["_static", str(mathjax_file)]
 html_css_files = ["style.css"]
 html_logo = html_favicon = "_static/logo.svg"
 html_sidebars = {
-    page: [] for page in ("index", "install", "faq", "citing", "changelog", "contributing", "references")
+    page: []
+    for page in ("index", "install", "faq", "citing", "changelog", "development", "contributing", "references")
 }
 html_show_sourcelink = False
 html_theme_options = {

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-#: Folders of ``examples``, in the order of the page.
+#: Folders of ``examples``, in the order of the gallery; ``examples/papers`` is part of ``docs/papers``.
 SECTIONS = (
     *("start", "data", "features", "dissimilarities", "knowledge"),
-    *("classifiers", "number_of_clusters", "several_partitions", "displays", "papers"),
+    *("classifiers", "number_of_clusters", "several_partitions", "integrations", "displays"),
 )
 FIRST = ("plot_what_it_adds.py", "plot_first_ten_minutes.py")
 

@@ -1,8 +1,9 @@
 """Selection of the examples that a build of the documentation runs, and placeholders for pictures of the others.
 
 ``EVLEARN_GALLERY=changed`` runs only examples that differ from the main branch; otherwise all examples are run.
-The pages of the others are built without output. Examples that were run before are not run again if their files
-are unchanged.
+The pages of the others are built without output. Examples whose names do not begin with "plot_" need other
+packages, and are never run here; their output is recorded in their text. Examples that were
+run before are not run again if their files are unchanged.
 """
 
 import os
@@ -55,7 +56,7 @@ def changed_examples(root: Path) -> list[str] | None:
         names += git("ls-files", "--others", "--exclude-standard", "--", "examples")
     except (OSError, subprocess.CalledProcessError):
         return None
-    return sorted({name for name in names.splitlines() if name.endswith(".py")})
+    return sorted({name for name in names.splitlines() if re.search(r"/plot_\w+\.py$", name)})
 
 
 def write_placeholders(app: object) -> None:

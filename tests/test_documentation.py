@@ -117,6 +117,12 @@ def test_every_page_with_python_prompts_is_a_doctest(pytestconfig):
         assert any(path.is_relative_to(folder) for folder in tested), f"{path.name} is not tested"
 
 
+def test_the_guide_has_at_most_32_pages_and_43300_words():
+    pages = [path for path in (ROOT / "docs" / "guide").glob("*.rst") if path.stem != "index"]
+    assert len(pages) <= 32
+    assert sum(len(path.read_text(encoding="utf-8").split()) for path in pages) <= 43_300
+
+
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "ARCHITECTURE.md"])
 def test_the_files_that_a_page_of_the_project_links_to_exist(name):
     links = re.findall(r"\]\(([^)\s]+)\)", (ROOT / name).read_text())

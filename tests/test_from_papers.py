@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FROM_R, DOCUMENTS = ROOT / "docs" / "guide" / "from_r", ROOT / "docs" / "record" / "documents"
+FROM_R, DOCUMENTS = ROOT / "docs" / "papers" / "from_r", ROOT / "docs" / "record" / "documents"
 EXPORTS = {
     "clustering": """ecm recm cecm delta_Bel bpec kevclus kcevclus nnevclus nnevclus_mb EkNNclus bootclus createD
         createPairs predict knn_dist""",

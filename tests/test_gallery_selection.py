@@ -38,6 +38,7 @@ def test_examples_of_the_branch_and_of_the_working_tree_are_changed(repository, 
     (tmp_path / "README.md").write_text("text\n")
     assert gallery_selection.changed_examples(tmp_path) == ["examples/start/plot_a.py"]
     (start / "plot_c.py").write_text("3\n")
+    (start / "needs_a_package.py").write_text("3\n")
     (start / "plot_b.py").unlink()
     assert gallery_selection.changed_examples(tmp_path) == ["examples/start/plot_a.py", "examples/start/plot_c.py"]
 

@@ -218,7 +218,7 @@ def estimators():
 
 
 def test_the_public_surface_stays_small():
-    assert len(list(public_names())) <= 159, len(list(public_names()))
+    assert len(list(public_names())) <= 164, len(list(public_names()))
     counts = {kind.__name__: len(inspect.signature(kind).parameters) for kind in estimators()}
     assert sum(counts.values()) <= 306, counts
     assert counts["NNEVCLUS"] <= 24
@@ -252,13 +252,13 @@ def test_a_missing_extra_is_named(package, needs):
 
 @pytest.mark.timing
 def test_importing_costs_little_more_than_the_dependencies():
-    # Both in the same process, in turn, so that a busy machine affects both.
+    # A ratio of CPU times of one process, so that a busy machine affects both parts.
     code = (
-        "import time; start = time.perf_counter(); import numpy, scipy, sklearn.base; base = time.perf_counter();"
-        "import evlearn; print(time.perf_counter() - base)"
+        "import time; start = time.process_time(); import numpy, scipy, sklearn.base; base = time.process_time();"
+        "import evlearn; print((time.process_time() - base) / (base - start))"
     )
     extra = np.median([float(run(code)) for _ in range(5)])
-    assert extra <= 0.2
+    assert extra <= 0.1
 
 
 def test_nothing_returns_a_sample():

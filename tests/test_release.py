@@ -46,6 +46,14 @@ def test_a_release_and_the_work_after_it_have_their_versions_everywhere(copy):
     assert versions(copy)[:2] == ["9.2.0.dev0", "9.1.0"]
 
 
+def test_a_release_replaces_its_candidates(copy):
+    for version in ("9.1.0rc1", "9.1.0rc2", "9.1.0"):
+        assert set_version(copy, version).returncode == 0
+        headings = re.findall(r"^## (?:Unreleased|9\.1\.0).*$", (copy / "CHANGELOG.md").read_text(), re.MULTILINE)
+        assert [heading.split()[1] for heading in headings] == [version]
+        assert [name for name in versions(copy) if name.startswith("9.1")] == [version]
+
+
 @pytest.mark.parametrize("version", ["1", "v1.0.0", "1.0.0rc", "1.0.0\n"])
 def test_an_invalid_version_is_refused_and_nothing_changes(copy, version):
     result = set_version(copy, version)
@@ -69,7 +77,7 @@ def test_commands_of_workflows_exist():
     (groups,) = re.findall(r"targets: \[(.*)\]", text)  # of the 3 jobs that run all checks at the same time
     commands += re.findall(r'"([\w -]+)"', groups)
     assert {name for line in commands for name in line.split()} <= targets
-    for script in re.findall(r"(\.ci/\w+)", text):
+    for script in re.findall(r"(\.ci/[\w.]+)", text):
         assert (ROOT / script).is_file(), script
 
 

@@ -1,4 +1,4 @@
-"""Record of results: one JSON file per study, with the command, the date, the machine and the versions.
+"""Record of results: one JSON file per study, with command, date, commit, digest of sources, machine and versions.
 
 Studies write with `write`, tests read with `load`. ``docs/record_pages`` generates the pages of the documentation
 from these files.
@@ -12,6 +12,8 @@ import shlex
 import sys
 from importlib import metadata
 from pathlib import Path
+
+from benchmarks.common import sources
 
 RESULTS = Path(__file__).parents[1] / "results"
 CORE = ("evidential-learn", "numpy", "scipy", "scikit-learn")
@@ -52,11 +54,27 @@ def command():
     return f"{program()} {shlex.join(words)}".strip()
 
 
-def write(name, results, packages=()):
-    """Write the results; `name` starts with reproduction, peers, answers, case, scale, robustness or mutants."""
+def origin(module=None):
+    """Return the module of a study, by default that of the program, and the digest of its source files."""
+    if module is None:
+        spec = sys.modules["__main__"].__spec__
+        module = spec.name if spec else None
+    if module is None or sources.path_of(module) is None:  # a test, or an interactive session
+        return None
+    return {"module": module, "digest": sources.digest(module)}
+
+
+def write(name, results, packages=(), module=None):
+    """Write the results; `name` starts with reproduction, peers, answers, case, scale, robustness or mutants.
+
+    `module` is the module of the study, by default that of the program. The digest of the source files that it
+    imports shows later whether they have changed (``python -m benchmarks.stale``).
+    """
     facts = {
         "command": command(),
         "date": datetime.date.today().isoformat(),
+        "commit": sources.commit(),
+        "sources": origin(module),
         "machine": machine(),
         "versions": versions(*packages),
     }

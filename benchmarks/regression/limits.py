@@ -28,9 +28,9 @@ def of_iterations(fit, iterations):
     return (long - short) / (second.n_iter_ - first.n_iter_)
 
 
-def ratio(method, bare):
+def ratio(method, bare, n_rounds=ROUNDS):
     """Return the ratio of the median times of a method and a bare loop, timed alternately."""
-    rounds = [(method(), bare()) for _ in range(ROUNDS)]
+    rounds = [(method(), bare()) for _ in range(n_rounds)]
     first, second = map(median, zip(*rounds, strict=True))
     return first / second
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 PAGES = (
     *("reproduction", "peers", "answers", "one_call", "n_clusters", "images", "coverage"),
-    *("unclean", "raw_tables", "classifiers", "scale", "robustness", "landing", "cases", "views", "label_issues"),
-    "quoted",
+    *("unclean", "raw_tables", "classifiers", "scale", "robustness", "landing", "ccm", "cases", "views"),
+    *("label_issues", "quoted", "evidence"),
 )
 ROOT = Path(__file__).resolve().parents[2]
 

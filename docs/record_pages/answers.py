@@ -1,4 +1,4 @@
-"""Results with default parameters: labels, doubt and verdicts, with other methods and earlier defaults."""
+"""Results with default parameters: labels, doubt and verdicts, with other methods."""
 
 from matplotlib.figure import Figure
 
@@ -12,11 +12,10 @@ LISTS = ("design", "validation")
 
 def parts(read_results):
     """Return the texts and figures of the page."""
-    current, earlier = read_results("answers"), read_results("answers_before")
+    current = of_four(read_results("answers"))
     return {
         "verdict": in_short(current),
         "provenance": provenance(current),
-        "provenance_before": provenance(earlier),
         "sizes": sizes(current),
         "labels": labels(current),
         "groups": groups(current),
@@ -29,13 +28,21 @@ def parts(read_results):
         "doubt": doubt(current),
         "verdicts": verdicts(current),
         "falsely_sure": falsely_sure(current),
-        "halfway": special(current, earlier, "half way"),
-        "clouds": special(current, earlier, "one cloud"),
-        "before": comparison_with_earlier(current, earlier),
+        "halfway": special(current, "half way"),
+        "clouds": special(current, "one cloud"),
         "ended": unfinished(current),
         **{f"sets_{list_name}": sets(current, list_name) for list_name in LISTS},
         "figure": figure(current),
     }
+
+
+def of_four(value):
+    """Return results in which the ensemble has the name of its 4 members, which were its defaults then."""
+    if isinstance(value, dict):
+        return {of_four(key): of_four(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [of_four(part) for part in value]
+    return "CredalEnsemble of 4" if value == "CredalEnsemble" else value
 
 
 def in_short(results):
@@ -267,18 +274,17 @@ def falsely_sure(results):
     return "\n".join(lines or ["No method is falsely sure on any data set."]) + "\n\n"
 
 
-def special(current, earlier, kind):
+def special(results, kind):
     """Return shares of verdicts for samples halfway between clusters, or for data without clusters."""
     rows = []
-    for results, version in ((earlier, "before"), (current, "now")):
-        for name in LIBRARY_METHODS:
-            entries = [
-                entry for entry in results["special"] if entry["method"] == name and entry["data"].startswith(kind)
-            ]
-            if entries:
-                rows.append([method_text(name), version, *(special_cell(entry) for entry in entries)])
-    columns = dict.fromkeys(entry["data"] for entry in current["special"] if entry["data"].startswith(kind))
-    return table(["method", "", *(name.partition(", ")[2] for name in columns)], rows)
+    for name in LIBRARY_METHODS:
+        entries = [
+            entry for entry in results["special"] if entry["method"] == name and entry["data"].startswith(kind)
+        ]
+        if entries:
+            rows.append([method_text(name), *(special_cell(entry) for entry in entries)])
+    columns = dict.fromkeys(entry["data"] for entry in results["special"] if entry["data"].startswith(kind))
+    return table(["method", *(name.partition(", ")[2] for name in columns)], rows)
 
 
 def special_cell(entry):
@@ -287,31 +293,6 @@ def special_cell(entry):
     of_cloud = ("others_sure", "others_torn", "others_outlier")
     names = ("between_torn", "others_torn") if "between_torn" in entry else of_cloud
     return " / ".join(f"{100 * entry[name]:.0f}" for name in names)
-
-
-def comparison_with_earlier(current, earlier):
-    """Return the main means of earlier and current defaults."""
-    rows = []
-    for name in LIBRARY_METHODS:
-        for list_name in lists(current):
-            pair = [summaries_of(results, list_name).get(name, {}) for results in (earlier, current)]
-            if all("ari" in entry for entry in pair):
-                falsely = [str(len(entry["falsely_sure"])) for entry in pair]
-                cells = [
-                    arrow(pair, "ari", ".2f"),
-                    arrow(pair, "ari_over_k_means", "+.3f"),
-                    arrow(pair, "sure_error", ".2f"),
-                    arrow(pair, "torn_error", ".2f"),
-                    " → ".join(falsely),
-                    arrow(pair, "cpu_seconds", ".2g"),
-                ]
-                rows.append([method_text(name), list_name, *cells])
-    names = ("ARI", "over k-means", "errors of sure", "errors of torn", "falsely sure", "CPU seconds")
-    return table(["method", "list", *names], rows)
-
-
-def arrow(pair, figure, form):
-    return " → ".join(mean(entry.get(figure), form) for entry in pair)
 
 
 def unfinished(results):

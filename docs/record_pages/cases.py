@@ -3,6 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from benchmarks.studies.cases.brain import BUDGET
+
 from .tables import provenance, table
 
 LIBRARY_COLOR, OTHER_COLOR, REFERENCE_COLOR = "#0072B2", "#8C8C8C", "#009E73"
@@ -12,13 +14,52 @@ OF_THE_LIBRARY = {
     *("evidential forest", "evidential neighbors", "unseen-class detector"),
 }
 REFERENCES = {"forest, given diagnoses", "look at all"}
+#: Recommended methods for a review, and the column of the errors before it and after it.
+REVIEWS = {
+    "biopsies": (("Gaussian mixture", "CCM"), "wrong biopsies of 284"),
+    "brain": (("SECM",), "wrong voxels, %"),
+    "languages": (("spectral", "EVCLUS"), "wrong languages, %"),
+}
 
 
 def parts(read_results):
     """Return the texts and figures of the pages."""
     cases = (biopsies, cells, credit, brain, languages, sensors)
     contents = {f"{case.__name__}_{name}": part for case in cases for name, part in case(read_results).items()}
+    reviews = {name: reviewed(name, read_results(f"case_{name}")) for name in REVIEWS}
+    for name, rows in reviews.items():
+        contents[f"{name}_review"] = table(["", "before", "after", "after a random review"], rows)
+    contents["cells_review"] = less_precise(read_results("case_cells"))
+    rows = [[f":doc:`{name}`", *row] for name, rows_of_case in reviews.items() for row in rows_of_case]
+    contents["reviews"] = table(["study", "errors", "before", "after", "after a random review"], rows)
     return contents | {"outcomes": outcomes(read_results)}
+
+
+def reviewed(name, results):
+    """Return the errors before and after the review of samples in doubt, and after a random one, by method."""
+    methods, measure = REVIEWS[name]
+    share = results["looks"] / results["samples"] if "looks" in results else BUDGET
+    rows = []
+    for method in methods:
+        figures = results["methods"][method]
+        by_chance = (1 - share) * figures["errors"]["mean"]
+        before, after = (with_interval(figures[key], 1) for key in ("errors", "errors_left"))
+        rows.append([f"{measure}, {method_text(method)}", before, after, f"{by_chance:.1f}"])
+    return rows
+
+
+def less_precise(results):
+    """Return the errors of 2 classifiers that always predict a type, and that use the tree."""
+    return table(
+        ["wrong predictions, %", "always a type", "with the tree"],
+        [
+            [
+                method_text(name),
+                *(with_interval(results["methods"][name][key], 1) for key in ("always_a_type", "wrong")),
+            ]
+            for name in ("logistic regression", "evidential forest")
+        ],
+    )
 
 
 def outcomes(read_results):
@@ -43,7 +84,10 @@ def outcomes(read_results):
         winners = [name for name, gain in differences.items() if gain["high"] < 0]
         texts = [f"{name}: {with_interval(methods[name][figure], 1)}" for name in (method, best)]
         page = case.split(",")[0]
-        rows.append([f":doc:`{case} <{page}>`", *texts, ", ".join(losers) or "none", ", ".join(winners) or "none"])
+        target = "/record/decisions" if page in ("credit", "sensors") else page
+        rows.append(
+            [f":doc:`{case} <{target}>`", *texts, ", ".join(losers) or "none", ", ".join(winners) or "none"]
+        )
     header = ["case", "recommended method", "best other method", "better than", "worse than"]
     return table(header, rows)
 
@@ -264,6 +308,8 @@ def curves(results):
             axes.plot(
                 [100 * share for share in results["shares"]], values, style, color=color(name), lw=1.8, label=name
             )
+    errors = results["methods"]["CCM"]["errors"]["mean"]
+    axes.plot([0, 30], [errors, 0.7 * errors], ":", color="#444444", lw=1, label="CCM, random review")
     axes.axvline(10, color="#BBBBBB", lw=0.8)
     axes.text(10.2, 26.5, "budget of the table", fontsize=8, color="#666666")
     legend_beside(axes)

@@ -21,6 +21,8 @@ def parts(read_results):
         "provenance": provenance(results),
         "ari": scores(comparisons, "ari"),
         "aurc": scores(comparisons, "aurc"),
+        "deciles": deciles(read_results("answers_deciles")["summary"]),
+        "deciles_provenance": provenance(read_results("answers_deciles")),
         "intervals": intervals(comparisons),
         "verdicts": verdicts(comparisons, results["lists"]),
         "customers": customers(read_results("unclean_customers")),
@@ -51,6 +53,12 @@ def scores(comparisons, score):
     methods = list(next(iter(comparisons.values()))["means"][score])
     rows = [[method, *(part["means"][score][method] for part in comparisons.values())] for method in methods]
     return table(["method", *comparisons], rows)
+
+
+def deciles(summary):
+    """Return the error rate of each tenth of the samples, by increasing doubt."""
+    rows = [[method, *(f"{100 * entry['mean']:.0f}" for entry in entries)] for method, entries in summary.items()]
+    return table(["method", *map(str, range(1, 11))], rows)
 
 
 def intervals(comparisons):

@@ -24,12 +24,25 @@ STRATEGIES = {
     "random pairs": "random pairs, not expanded",
     "margin, no expansion": "margin, ``n_neighbors=0``",
 }
+#: Methods that are falsely sure on many data sets, by their names in the results; the last is another class.
+OVERCONFIDENT = ("EKNNClus", "MergedMixture", "mixture")
+#: Tests of drift by their names in the results, and kinds of batches in the order of the table.
+DRIFT_TESTS = {
+    "DriftMonitor, CCM": "`DriftMonitor`",
+    "columns": "columns (Kolmogorov-Smirnov)",
+    "MMD": "MMD",
+    "classifier": "classifier",
+    "clusters, CCM": "cluster sizes (chi-squared)",
+    "PSI": "PSI above 0.2",
+}
+BATCHES = ("unchanged", "shift", "small shift", "spread", "new cluster", "sizes", "outliers", "moved cluster")
 NOMINAL, MAX_SHORTFALL = 0.9, 0.1  # nominal coverage, and the shortfall from which it is marked
 
 
 def parts(read_results):
     """Return the texts of the guide and of the index of the benchmarks."""
     return {
+        "overconfident": overconfident(read_results("answers"), read_results("answers_one_call")),
         "engine": engine(read_results("scale_engine")),
         "iterations": iterations(
             read_results("scale_engines"), read_results("scale_ecm_iteration"), read_results("scale_embeddings")
@@ -43,8 +56,29 @@ def parts(read_results):
         "processes": processes(read_results("peers_nn_evclus")),
         "eknnclus": eknnclus(read_results("scale_eknnclus")),
         "cells": cells(),
+        "drift": drift(read_results("answers_drift")["judged"]),
         "conformal_classes": conformal_classes(read_results("conformal_classes")["judged"]),
     }
+
+
+def overconfident(results, ensemble_results):
+    """Return the methods that are often falsely sure, as a warning."""
+    part = results["lists"]["validation"]
+    n_sets = len({entry["data"] for entry in part["entries"]})
+    counts = {
+        method: len(part["summary"]["all"][method]["falsely_sure"]) for method in (*OVERCONFIDENT, "CCM", "ECM")
+    }
+    named_counts = ", ".join(f"**{method} on {counts[method]}**" for method in OVERCONFIDENT[:-1])
+    n_all = sum(len({entry["data"] for entry in part["entries"]}) for part in ensemble_results["lists"].values())
+    n_ensemble = len(ensemble_results["pooled"]["falsely_sure"]["CredalEnsemble"])
+    return (
+        ".. warning::\n\n"
+        "   A method is falsely sure on a data set if it is sure of more than 90 % of the samples, and fewer than "
+        f"70 % of these are right. Of {n_sets} data sets that were not used to choose defaults, this happens to "
+        f"{named_counts} and **ParsimoniousGaussianMixture on {counts['mixture']}**; to CCM on {counts['CCM']} "
+        f"and to ECM on {counts['ECM']}. The default ensemble is falsely sure on {n_ensemble} of {n_all}. See "
+        ":doc:`/record/answers`.\n\n"
+    )
 
 
 def engine(results):
@@ -202,6 +236,24 @@ def cells():
         for study, cells_of_study in needs.studies().items()
     ]
     return table(["study", "with packages alone", "in all"], rows, widths=(50, 25, 25))
+
+
+def drift(tables):
+    """Return the numbers of alarms of each test, over all tables."""
+
+    def alarms(test, batch):
+        entries = [
+            of_table["alarms"][test][batch]
+            for of_table in tables.values()
+            if batch in of_table["alarms"].get(test, {})
+        ]
+        n_batches = sum(entry["batches"] for entry in entries)
+        return f"{sum(entry['alarms'] for entry in entries)}/{n_batches}" if n_batches else "not run"
+
+    return table(
+        ["test", *BATCHES],
+        [[text, *(alarms(test, batch) for batch in BATCHES)] for test, text in DRIFT_TESTS.items()],
+    )
 
 
 def range_text(values, digits=1):

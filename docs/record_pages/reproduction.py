@@ -28,7 +28,10 @@ def parts(read_results):
         **{f"tables_{name}": comparison_tables(results) for name, results in results_of_parts.items()},
         "differences": differences(cells),
         "without_data": without_data(results_of_parts.values()),
-        "made": "".join(provenance(results) for results in results_of_parts.values()),
+        "made": "".join(
+            provenance(results) for results in (*results_of_parts.values(), read_results("reproduction_coverage"))
+        ),
+        "own": own_intervals(read_results("reproduction_coverage")),
         **figures,
     }
 
@@ -233,6 +236,27 @@ def differences(cells):
             lines += [f"- {cell['row']}; {cell['column']}: published {value}, ours {value_here}. {cell['cause']}"]
         lines.append("")
     return "\n".join(lines) + "\n"
+
+
+def own_intervals(results):
+    """Return coverage and length of the default of BootClus beside those of the paper's method, for Auto."""
+    if "own" not in results:
+        return ""
+    measured = {place(cell): cell for cell in results["cells"] if cell["assumed_model"] == "Auto"}
+    rows = [
+        (
+            *place(cell),
+            cell["coverage_published"],
+            *(f"{entry['coverage']:.2f} ({entry['length']:.2f})" for entry in (measured[place(cell)], cell)),
+        )
+        for cell in results["own"]["cells"]
+    ]
+    title = "Auto: coverage (length); one model for all resamples, and a model for each resample (default)"
+    return table(("mixture", "level", "interval", "published", "as in the paper", "default"), rows, title=title)
+
+
+def place(cell):
+    return cell["true_model"], cell["confidence"], cell["interval"]
 
 
 def without_data(results):

@@ -17,7 +17,9 @@ def parts(read_results):
         read_results("scale_service"),
     )
     embeddings, kills = read_results("scale_embeddings"), read_results("scale_kills")
-    many_embeddings = read_results("scale_many_embeddings")
+    many_embeddings, very_many = (
+        read_results(f"scale_{name}") for name in ("many_embeddings", "very_many_clusters")
+    )
     iterations = [*read_results("scale_ecm_iteration")["iteration"], *embeddings["iterations"]]
     return {
         "verdict": in_short(sizes, iterations, engines, kills, small),
@@ -34,6 +36,7 @@ def parts(read_results):
         "embeddings": embeddings_table(embeddings) + provenance(embeddings),
         "rows": rows_table(embeddings),
         "many_embeddings": many_table(many_embeddings) + provenance(many_embeddings),
+        "very_many": very_many_table(very_many) + provenance(very_many),
         "kills": kills_text(kills) + provenance(kills),
         "service": service_table(service) + provenance(service),
         "one_row": one_row_table(read_results("scale_one_row")) + provenance(read_results("scale_one_row")),
@@ -530,6 +533,38 @@ def many_table(many_embeddings):
         "ARI",
     ]
     return table(header, rows)
+
+
+def very_many_table(very_many):
+    """Return costs of a row with 10,000 clusters beside faiss, and of 10 million rows composed of them."""
+    n_rows, ccm, faiss = very_many["rows"], very_many["ours"], very_many["faiss"]
+    parts = [
+        ("an iteration", ccm["laps"]["collect"], faiss["laps"]["iteration"]),
+        ("prediction", ccm["laps"]["assign"], faiss["laps"]["search"]),
+        ("labels and doubt from the masses", ccm["laps"]["labels"] + ccm["laps"]["doubt"], None),
+        ("reading a Parquet file", very_many["parquet"]["laps"]["read"], None),
+        ("writing sets and masses to Parquet", ccm["laps"]["write"], None),
+    ]
+    rows = [
+        [
+            name,
+            f"{1e6 * seconds / n_rows:.0f}",
+            "" if faiss_seconds is None else f"{1e6 * faiss_seconds / n_rows:.0f}",
+        ]
+        for name, seconds, faiss_seconds in parts
+    ]
+    composed = very_many["composed"]
+    hours = f"{composed['rows'] / 1e6:.0f} million rows, {composed['iterations']} iterations, CPU hours (composed)"
+    rows.append([hours, f"{composed['cpu_hours']:.1f}", f"{composed['faiss_cpu_hours']:.1f}"])
+    peaks = [
+        f"{method['peak_of_iteration'] / 1e6:.0f}" if method["peak_of_iteration"] else "less than to draw the rows"
+        for method in (ccm, faiss)
+    ]
+    rows.append(["memory of an iteration beyond the rows, MB", *peaks])
+    rows.append(["bytes of the masses of a row", f"{ccm['bytes_per_row']:.0f}", ""])
+    fitted = very_many["fitted"]["float32"]
+    rows.append(["the same for 400 clusters of a fit", f"{fitted['bytes_per_row']:.0f}", ""])
+    return table(["microseconds of CPU time for each row", "CCM", "faiss"], rows)
 
 
 def rows_table(embeddings):

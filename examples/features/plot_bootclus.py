@@ -5,7 +5,7 @@ BootClus with calibrated belief and plausibility
 A mixture model defines the probability that 2 samples are in the same cluster. `~evlearn.cluster.BootClus`
 quantifies the uncertainty of this probability by fitting the model to many bootstrap samples of the data. The
 result is calibrated: for about 90 % of all pairs, the true probability is between belief and plausibility. Here
-the data are generated, so that the true probabilities are known. :doc:`/guide/bootclus` explains how to interpret
+the data are generated, so that the true probabilities are known. :doc:`/guide/mixtures` explains how to interpret
 the intervals, and when they are not calibrated.
 """
 

@@ -4,7 +4,9 @@ EK-NNclus with an unknown number of clusters
 
 The data consist of 15 clusters of different sizes, but the number of clusters is not given.
 `~evlearn.cluster.EKNNClus` repeatedly updates the label of each sample from the labels of its nearest neighbors,
-until the labels no longer change. The remaining labels are the clusters."""
+until the labels no longer change. The remaining labels are the clusters. On real data the method is often sure of
+wrong labels; see :doc:`/guide/which_method`.
+"""
 
 import warnings
 
@@ -37,6 +39,8 @@ print(
 
 # %%
 # The labels are random at first. After a few passes, they hardly change.
+
+# sphinx_gallery_thumbnail_number = 2
 
 figure, axes = plt.subplots(
     1, 4, figsize=(11, 2.9), sharex=True, sharey=True, layout="constrained"

@@ -3,7 +3,8 @@ Merging mixture components into curved clusters
 ===============================================
 
 The shape of 2 moons is not ellipsoidal. `~evlearn.cluster.MergedMixture` fits several components of a Gaussian
-mixture to each of them, and merges components that overlap.
+mixture to each of them, and merges components that overlap. On real data the method is often sure of wrong labels; see
+:doc:`/guide/which_method`.
 """
 
 import matplotlib.pyplot as plt

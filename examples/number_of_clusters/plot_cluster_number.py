@@ -93,9 +93,9 @@ plt.show()
 
 # %%
 # We recommend `~evlearn.model_selection.select_n_clusters`, which evaluates random subsamples and reports their
-# agreement (see :doc:`/guide/model_selection`). Compare several parameters, and prefer a stable number. Inspect
+# agreement (see :doc:`/guide/number_of_clusters`). Compare several parameters, and prefer a stable number. Inspect
 # the partition: if many samples are torn between the same 2 clusters, these may be a single cluster. Also compare
-# different criteria: the δ-Bel graph requires no fit (see :doc:`/guide/belief_peaks`), and identifies the 4
+# different criteria: the δ-Bel graph requires no fit (see :doc:`/guide/number_of_clusters`), and identifies the 4
 # clusters even if they overlap. Without clusters there are peaks too, but they are not clearly separated from the
 # other samples.
 

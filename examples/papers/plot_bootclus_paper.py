@@ -4,7 +4,7 @@ Figures of the Bootclus paper
 
 :cite:t:`denoeux2020bootclus` introduces Bootclus, and explains credal partitions and pairs of samples. This page
 shows its figures about ECM, EVCLUS, and Bootclus on the Iris data. Its figures about calibration are in
-:doc:`/gallery/features/plot_bootclus`, and those about cells in :doc:`/gallery/papers/plot_gvhd`.
+:doc:`/gallery/features/plot_bootclus`, and those about cells in :doc:`/paper_figures/plot_gvhd`.
 """
 
 from statistics import mode

@@ -65,7 +65,7 @@ X = cells.iloc[np.random.default_rng(0).choice(len(cells), 1000, replace=False)]
 # We compare 14 models with 2 to 10 clusters each (Figure 19 of the paper). Lower values of BIC are better. The
 # paper selects VVV, unrelated ellipsoids, with 7 clusters. In our result, VVV also has 7 clusters, but VVE,
 # ellipsoids with common axes, is slightly better, with 8 clusters. A possible reason is that our EM reaches higher
-# likelihoods of this model than mclust on the Iris data (:doc:`/guide/mixture`). The number varies between 6 and
+# likelihoods of this model than mclust on the Iris data (:doc:`/guide/mixtures`). The number varies between 6 and
 # 10 for other random draws of 1000 cells, because BIC is flat. Of 3 draws that were tried, this example shows the
 # one with 7 clusters for VVV.
 

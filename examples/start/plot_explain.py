@@ -11,8 +11,10 @@ from sklearn.datasets import load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from evlearn import predict_mass
 from evlearn.cluster import CCM
 from evlearn.explain import explain_clusters
+from evlearn.plotting import CredalPartitionDisplay
 
 wines = load_wine(as_frame=True).data
 wines.index = [f"wine {number}" for number in range(len(wines))]
@@ -27,23 +29,22 @@ torn = explanation.torn[0]
 print(torn)
 
 # %%
-# Plot the 2 columns that support each cluster of that wine, and the wine itself.
-verdict = explanation.verdict
-for k, name in enumerate(names):
-    members = verdict.candidates[:, k] & verdict.sure
-    plt.scatter(wines["malic_acid"][members], wines["hue"][members], label=name, s=20)
-plt.scatter(
-    wines["malic_acid"][verdict.torn],
-    wines["hue"][verdict.torn],
-    color="0.5",
-    marker="x",
-    label="torn",
+# Plot 2 columns that separate the clusters. Filled markers are sure wines, rings are torn between the clusters of
+# their 2 colors, and the cross is an outlier.
+columns = wines[["flavanoids", "color_intensity"]]
+partition = predict_mass(model, wines)
+display = CredalPartitionDisplay.from_result(
+    partition, columns, hulls=False, legend=False
 )
-x, y = wines[["malic_acid", "hue"]].iloc[torn.position]
-plt.annotate(torn.sample, (x, y), (x + 0.8, y + 0.35), arrowprops={"arrowstyle": "->"})
-plt.xlabel("malic_acid")
-plt.ylabel("hue")
-plt.legend(title="cluster")
+for points in [*display.torn_points_, display.outlier_points_]:
+    points.set_sizes([110])
+ax = display.ax_
+for k, position in enumerate([(3.9, 10.5), (1.6, 11.5), (3.1, 2.0)]):
+    ax.text(*position, names[k], fontsize=16)
+x, y = columns.iloc[torn.position]
+arrow = {"arrowstyle": "->"}
+ax.annotate(torn.sample, (x, y), (x + 0.5, y + 2), fontsize=13, arrowprops=arrow)
+ax.set_title("Which wines should be checked?", fontsize=15)
 plt.show()
 
 # %%

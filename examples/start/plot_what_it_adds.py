@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from evlearn import CredalPartition
-from evlearn.cluster import ECM
+from evlearn.cluster import CCM
 from evlearn.plotting import CredalPartitionDisplay
 
 # %%
@@ -35,37 +35,35 @@ X = np.vstack(
 )
 
 # %%
-# Both methods get the number of clusters, and ECM starts from the centers of k-means, so that the clusters have
-# the same numbers. The other parameters have their default values.
+# Both methods get the number of clusters. k-means starts from the centers of CCM, so that the clusters have the same
+# numbers. All other parameters have their default values.
 
-kmeans = KMeans(n_clusters=3, n_init=10, random_state=0).fit(X)
-ecm = ECM(n_clusters=3, init=kmeans.cluster_centers_).fit(X)
-ecm.credal_partition_.summary()
+ccm = CCM(n_clusters=3, random_state=0).fit(X)
+kmeans = KMeans(n_clusters=3, init=ccm.cluster_centers_).fit(X)
+ccm.credal_partition_.summary()
 
 # %%
 # The figure shows both results. Rings are torn between the clusters of their 2 colors; crosses are outliers.
 
-figure, axes = plt.subplots(
-    1, 2, figsize=(11, 4.7), layout="constrained", sharex=True, sharey=True
-)
 labels = CredalPartition.from_hard(kmeans.labels_)
+figure, axes = plt.subplots(
+    1, 2, figsize=(10, 5), layout="constrained", sharex=True, sharey=True
+)
 CredalPartitionDisplay.from_result(labels, X, hulls=False, legend=False, ax=axes[0])
-CredalPartitionDisplay.from_result(ecm, X, hulls=False, legend=False, ax=axes[1])
-axes[0].set_title("k-means: a label for each sample", fontsize="x-large")
-axes[1].set_title("ECM: sure, torn, outliers", fontsize="x-large")
+display = CredalPartitionDisplay.from_result(
+    ccm, X, hulls=False, legend=False, ax=axes[1]
+)
+for points in [*display.torn_points_, display.outlier_points_]:
+    points.set_sizes([120])
+axes[0].set_title("k-means: a label for each sample", fontsize=17)
+axes[1].set_title("CCM: sure, torn, outliers", fontsize=17)
 for word, position, target in (
-    ("sure", (4.6, 7.3), (2.5, 6.5)),
-    ("torn", (1.6, 2.7), (1.65, 0.9)),
-    ("outliers", (6.3, 2.9), (7.4, 4.6)),
+    ("sure", (4.8, 7.3), (2.5, 6.5)),
+    ("torn", (1.6, 3), (1.65, 1.1)),
+    ("outliers", (6.0, 2.6), (7.4, 4.6)),
 ):
-    axes[1].annotate(
-        word,
-        target,
-        position,
-        ha="center",
-        fontsize="x-large",
-        arrowprops={"arrowstyle": "->"},
-    )
+    arrow = {"arrowstyle": "->", "linewidth": 1.5}
+    axes[1].annotate(word, target, position, ha="center", fontsize=17, arrowprops=arrow)
 for ax in axes:
     ax.set(
         aspect="equal",

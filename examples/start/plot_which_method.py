@@ -2,104 +2,69 @@
 Choosing a method
 =================
 
-A few questions lead from your data to a method. :doc:`/guide/which_method` contains the same information as a
-table, with reasons and costs.
+2 methods are recommended; 5 questions lead to the exceptions. :doc:`/guide/which_method` contains the same rules as a
+list, and as a table with costs.
 """
 
 import matplotlib.pyplot as plt
 
-QUESTION, METHOD = "#F2F2F2", "#CFE8F7"
+QUESTION, METHOD, RECOMMENDED = "#F2F2F2", "#CFE8F7", "#9BD3F0"
 
 
-def box(axes, position, text, color):
-    shape = "round,pad=0.6" if color == QUESTION else "square,pad=0.6"
+def box(axes, position, text, color, **style):
+    shape = "round,pad=0.5" if color == QUESTION else "square,pad=0.5"
     frame = {"boxstyle": shape, "facecolor": color, "edgecolor": "0.3"}
-    return axes.text(*position, text, ha="center", va="center", fontsize=11, bbox=frame)
-
-
-def arrow(axes, start, end, answer):
-    (x, y), (to_x, to_y) = start.get_position(), end.get_position()
-    edges = {
-        "patchA": start.get_bbox_patch(),
-        "patchB": end.get_bbox_patch(),
-        "shrinkA": 0,
-        "shrinkB": 2,
-    }
-    axes.annotate(
-        "",
-        (to_x, to_y),
-        (x, y),
-        arrowprops={"arrowstyle": "-|>", "color": "0.3", **edges},
+    return axes.text(
+        *position, text, ha="center", va="center", fontsize=14, bbox=frame, **style
     )
-    if x == to_x:
-        axes.text(
-            x + 0.12, 0.5 * (y + to_y), answer, ha="left", va="center", fontsize=11
-        )
-    else:
-        axes.text(6.95, y + 0.1, answer, ha="center", va="bottom", fontsize=11)
+
+
+def arrow(axes, start, end, answer, offset):
+    edges = {"patchA": start.get_bbox_patch(), "patchB": end.get_bbox_patch()}
+    arrow_style = {"arrowstyle": "-|>", "color": "0.3", "shrinkA": 0, "shrinkB": 2}
+    (x, y), (to_x, to_y) = start.get_position(), end.get_position()
+    axes.annotate("", (to_x, to_y), (x, y), arrowprops=arrow_style | edges)
+    axes.text(*offset(x, y, to_y), answer, ha="center", va="center", fontsize=13)
 
 
 # %%
 # The questions are on the left, from top to bottom. Methods are blue.
 
-steps = [
+exceptions = [
+    ("Do you have a clusterer\nalready?", "CredalClusterer"),
     (
-        "Do samples have features?",
-        "no",
-        "yes",
-        "RECM if clusters are compact,\nEVCLUS otherwise",
+        "Are there only\ndissimilarities?",
+        "RECM for compact clusters,\nEVCLUS otherwise",
     ),
     (
-        "Are clusters curved,\nor of any shape?",
-        "yes",
-        "no",
-        "EVCLUS with constraints, or with\na dissimilarity that follows the shape",
+        "Are samples pixels or voxels,\nor have they neighbors?",
+        "segment_image, SECM",
     ),
     (
-        "Do you know that some pairs\nare in the same cluster or not?",
-        "yes",
-        "no",
-        "CECM",
+        "Do you know pairs or labels,\nor an expert?",
+        "CECM, EVCLUS or\nActiveClustering",
     ),
-    (
-        "Are clusters ellipsoids, and\nmust doubt be calibrated?",
-        "yes",
-        "no",
-        "BootClus, with bootstrap\nconfidence intervals",
-    ),
-    (
-        "Do you know some labels, or\nare rows images or signals?",
-        "yes",
-        "no",
-        "NNEVCLUS, with any PyTorch\nnetwork",
-    ),
-    (
-        "Do you know how many\nclusters there are?",
-        "no",
-        "yes",
-        "belief_peaks suggests a number,\nBPEC uses it directly",
-    ),
-    ("Do you want evidential\nc-means as in the papers?", "yes", "no", "ECM"),
+    ("Do you need a model,\nor a paper's method?", "BootClus, ECM"),
 ]
-figure, axes = plt.subplots(figsize=(9, 11.5), layout="constrained")
-axes.set(xlim=(3.2, 10.8), ylim=(-4.8, 10.6))
+figure, axes = plt.subplots(figsize=(8.4, 9), layout="constrained")
+axes.set(xlim=(0, 10), ylim=(-3.2, 8.9))
 axes.set_axis_off()
-questions = [
-    box(axes, (5, 10 - 2 * number), step[0], QUESTION)
-    for number, step in enumerate(steps)
-]
-questions.append(
-    box(axes, (5, 10 - 2 * len(steps)), "CCM,\nthe method to try first", METHOD)
-)
-for number, (_, answer, next_answer, method) in enumerate(steps):
-    arrow(
-        axes, questions[number], box(axes, (9, 10 - 2 * number), method, METHOD), answer
-    )
-    arrow(axes, questions[number], questions[number + 1], next_answer)
-box(
+last = ("Are features clean numbers,\nand clusters compact?", "CCM")
+questions = []
+for number, (question, _) in enumerate([*exceptions, last]):
+    questions.append(box(axes, (2.6, 8.2 - 1.7 * number), question, QUESTION))
+for number, (_, method) in enumerate([*exceptions, last]):
+    is_last = number == len(exceptions)
+    color, weight = (RECOMMENDED, "bold") if is_last else (METHOD, "normal")
+    target = box(axes, (7.7, 8.2 - 1.7 * number), method, color, weight=weight)
+    arrow(axes, questions[number], target, "yes", lambda x, y, to_y: (5.3, y + 0.22))
+default = box(
     axes,
-    (9, 10 - 2 * len(steps)),
-    "Larger than memory?\nECM, CCM, BPEC, NNEVCLUS and EVCLUS\nwith landmarks read data in blocks.",
-    "white",
+    (2.6, -2.2),
+    "CredalEnsemble;\ntabular_clusterer for raw tables",
+    RECOMMENDED,
+    weight="bold",
 )
+for start, end in zip(questions, [*questions[1:], default], strict=True):
+    arrow(axes, start, end, "no", lambda x, y, to_y: (x + 0.35, 0.5 * (y + to_y)))
 plt.show()

@@ -4,6 +4,7 @@ Classifiers use `BoxTree`, `MetricSearch` or `GivenDistances`, which share an in
 Clusterers use `find_neighbors` and `find_nearest`.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -39,7 +40,9 @@ _MIN_DISTANCE_RATIO = {4: 1e-3, 8: 1e-4}
 _MAX_MEAN_RATIO = 100.0
 #: Approximate number of rows for this test.
 _MIDDLE_ROWS = 20
-_EUCLIDEAN = ("euclidean", "l2", "minkowski")
+#: Standard deviations of the number of drawn neighbors by which the number of neighbors of all samples is larger.
+_DEVIATIONS = 4.5
+EUCLIDEAN = ("euclidean", "l2", "minkowski")
 
 
 @fields.stored_as(rows=fields.array(2, low=-1e150, high=1e150))
@@ -67,6 +70,8 @@ class BoxTree(NamedTuple):
     @classmethod
     def of(cls, data: FloatArray) -> "BoxTree":
         """Build a tree of samples."""
+        if 0 < len(data) <= LEAF:
+            return cls._of_leaf(data)
         leaves = [np.arange(len(data))]
         while len(leaves) * LEAF < len(data):
             leaves = [half for members in leaves for half in _split(data, members)]
@@ -81,6 +86,18 @@ class BoxTree(NamedTuple):
             numbers=numbers,
             smallest=_aggregate(numbers.min(axis=1), np.minimum),
         )
+
+    @classmethod
+    def _of_leaf(cls, data: FloatArray) -> "BoxTree":
+        """Build a tree of a single leaf, in fewer steps, for predictions of single rows."""
+        n_samples, n_features = data.shape
+        numbers = np.full((1, LEAF), _PADDING, dtype=np.int32)
+        numbers[0, :n_samples] = np.arange(n_samples)
+        points = np.full((1, n_features, LEAF), np.inf)
+        points[0, :, :n_samples] = data.T
+        lower, upper = np.zeros((2, 2, -(-n_features // 4) * 4))
+        lower[1, :n_features], upper[1, :n_features] = data.min(axis=0), data.max(axis=0)
+        return cls(lower, upper, points, numbers, np.zeros(2, dtype=np.int32))
 
     @property
     def samples(self) -> FloatArray:
@@ -283,6 +300,38 @@ class Neighbors:
         """Return the neighbors with stored distances."""
         return replace(self, distances=np.concatenate([distances for _, _, distances in self.blocks()]))
 
+    def sort(self) -> "Neighbors":
+        """Return the neighbors of each sample in ascending order of their stored distances."""
+        assert self.distances is not None
+        indices, distances = np.empty_like(self.indices), np.empty_like(self.distances)
+        for rows in row_blocks(len(self.data), max(BLOCK // self.indices.shape[1], 1)):
+            order = np.argsort(self.distances[rows], axis=1, kind="stable")
+            indices[rows] = np.take_along_axis(self.indices[rows], order, axis=1)
+            distances[rows] = np.take_along_axis(self.distances[rows], order, axis=1)
+        return replace(self, indices=indices, distances=distances)
+
+    def select(self, rows: IntArray, n_neighbors: int) -> "Neighbors":
+        """Return the nearest neighbors of some samples among these, from sorted neighbors among all samples.
+
+        Samples that have too few of these among their neighbors are searched.
+        """
+        assert self.distances is not None
+        number = np.full(len(self.data), -1, dtype=np.int32)
+        number[rows] = np.arange(len(rows), dtype=np.int32)
+        width = min(count_neighbors_of_all(n_neighbors, len(rows) / len(self.data)), self.indices.shape[1])
+        candidates = number[self.indices[rows, :width]]
+        is_drawn = candidates >= 0
+        counts = np.count_nonzero(is_drawn, axis=1)
+        first = (np.cumsum(counts) - counts)[:, None]
+        places = np.flatnonzero(is_drawn).take(first + np.arange(n_neighbors), mode="clip")
+        data, indices = self.data[rows], candidates.reshape(-1)[places]
+        places += (rows * self.indices.shape[1] - np.arange(len(rows)) * width)[:, None]
+        distances = self.distances.reshape(-1).take(places, mode="clip")
+        pending = np.flatnonzero(counts < n_neighbors)
+        if len(pending):
+            indices[pending], distances[pending] = _Others(data, n_neighbors, self.metric, None)(pending)
+        return Neighbors(data, self.metric, indices, distances)
+
     def to_graph(self) -> csr_array:
         """Return the neighbors as a sparse matrix whose entries are distances."""
         distances = self.with_distances().distances if self.distances is None else self.distances
@@ -291,7 +340,7 @@ class Neighbors:
     @property
     def pairwise_metric(self) -> Any:
         """Metric, as for `evlearn.cluster.dissimilarities.distances_between`."""
-        return "euclidean" if is_metric(self.metric, *_EUCLIDEAN) else self.metric
+        return "euclidean" if is_metric(self.metric, *EUCLIDEAN) else self.metric
 
     def _distances_of(self, rows: slice) -> FloatArray:
         if self.distances is not None:
@@ -303,22 +352,20 @@ def find_neighbors(
     data: FloatArray, n_neighbors: int, *, metric: Any, n_jobs: int | None, keep: bool = False
 ) -> Neighbors:
     """Find the nearest neighbors of each sample among all others, in arbitrary order."""
-    candidates = np.arange(len(data))
-    if not is_metric(metric, "precomputed"):
-        candidates = _limit_copies(data, n_neighbors + 1)
-    search = _Search(data, candidates, metric, n_jobs)
+    others = _Others(data, n_neighbors, metric, n_jobs)
     indices = np.empty((len(data), n_neighbors), dtype=np.int32)
     # Distances are not stored if a tree is used, because with few features memory matters more than time.
-    distances = np.empty(indices.shape) if keep or search.tree is None else None
+    distances = np.empty(indices.shape) if keep or others.search.tree is None else None
     for rows in row_blocks(len(data), max(BLOCK // (n_neighbors + 1), 1)):
-        block_distances, nearest = search(data[rows], n_neighbors + 1)
-        others = nearest != np.arange(rows.start, rows.stop)[:, None]
-        # If a sample has so many duplicates that it is not among the results, one of these is removed instead.
-        others[others.all(axis=1), -1] = False
-        indices[rows] = nearest[others].reshape(-1, n_neighbors)
+        indices[rows], block_distances = others(np.arange(rows.start, rows.stop))
         if distances is not None:
-            distances[rows] = block_distances[others].reshape(-1, n_neighbors)
+            distances[rows] = block_distances
     return Neighbors(data, metric, indices, distances)
+
+
+def count_neighbors_of_all(n_neighbors: int, share: float) -> int:
+    """Return a number of neighbors among all samples of which nearly always enough are in a subsample."""
+    return math.ceil(n_neighbors / share + _DEVIATIONS * math.sqrt(n_neighbors * (1 - share)) / share)
 
 
 def find_nearest(
@@ -341,12 +388,31 @@ def find_copies(data: FloatArray) -> tuple[IntArray, IntArray]:
     return np.unique(positions[group.reshape(-1)], return_inverse=True)
 
 
+class _Others:
+    """Search for the nearest neighbors of samples among all others."""
+
+    def __init__(self, data: FloatArray, n_neighbors: int, metric: Any, n_jobs: int | None) -> None:
+        candidates = np.arange(len(data))
+        if not is_metric(metric, "precomputed"):
+            candidates = _limit_copies(data, n_neighbors + 1)
+        self.n_neighbors, self.search = n_neighbors, _Search(data, candidates, metric, n_jobs)
+
+    def __call__(self, rows: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return the neighbors of some samples, and the distances to them."""
+        distances, nearest = self.search(self.search.data[rows], self.n_neighbors + 1)
+        others = nearest != rows[:, None]
+        # If a sample has so many duplicates that it is not among the results, one of these is removed instead.
+        others[others.all(axis=1), -1] = False
+        shape = (len(rows), self.n_neighbors)
+        return nearest[others].reshape(shape), distances[others].reshape(shape)
+
+
 class _Search:
     """Search among candidates, in a tree for Euclidean distances and few features."""
 
     def __init__(self, data: FloatArray, candidates: IntArray, metric: Any, n_jobs: int | None) -> None:
         self.data, self.candidates, self.metric, self.n_jobs = data, candidates, metric, n_jobs
-        self.euclidean = is_metric(metric, *_EUCLIDEAN)
+        self.euclidean = is_metric(metric, *EUCLIDEAN)
         self.tree = self.center = None
         if self.euclidean and data.shape[1] <= _MAX_TREE_FEATURES:
             self.tree = KDTree(self._select_candidates(data))

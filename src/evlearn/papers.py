@@ -75,7 +75,8 @@ def ecm(n_clusters: int = 3, **parameters: Any) -> ECM:
 
     References
     ----------
-    Masson and Denœux (2008).
+    Masson and Denœux (2008), ECM: an evidential version of the fuzzy c-means algorithm,
+    Pattern Recognition 41, doi:10.1016/j.patcog.2007.08.014.
 
     Examples
     --------
@@ -116,7 +117,8 @@ def ccm(n_clusters: int = 3, **parameters: Any) -> CCM:
 
     References
     ----------
-    Liu et al. (2015).
+    Liu et al. (2015), Credal c-means clustering method based on belief functions,
+    Knowledge-Based Systems 74, doi:10.1016/j.knosys.2014.11.013.
 
     Examples
     --------
@@ -158,7 +160,8 @@ def bpec(n_clusters: int | Literal["auto"] = "auto", **parameters: Any) -> BPEC:
 
     References
     ----------
-    Su and Denœux (2019).
+    Su and Denœux (2019), BPEC: belief-peaks evidential clustering, IEEE Transactions on
+    Fuzzy Systems 27, doi:10.1109/TFUZZ.2018.2869125.
 
     Examples
     --------
@@ -194,7 +197,8 @@ def cecm(n_clusters: int = 3, **parameters: Any) -> CECM:
 
     References
     ----------
-    Antoine et al. (2012).
+    Antoine et al. (2012), CECM: constrained evidential c-means algorithm, Computational
+    Statistics and Data Analysis 56, doi:10.1016/j.csda.2010.09.021.
 
     Examples
     --------
@@ -231,7 +235,8 @@ def recm(n_clusters: int = 3, **parameters: Any) -> RECM:
 
     References
     ----------
-    Masson and Denœux (2009).
+    Masson and Denœux (2009), RECM: relational evidential c-means algorithm, Pattern
+    Recognition Letters 30, doi:10.1016/j.patrec.2009.04.008.
 
     Examples
     --------
@@ -278,7 +283,8 @@ def ecmdd(
 
     References
     ----------
-    Zhou et al. (2016).
+    Zhou et al. (2016), ECMdd: evidential c-medoids clustering with multiple prototypes,
+    Pattern Recognition 60.
 
     Examples
     --------
@@ -325,8 +331,11 @@ def evclus(n_clusters: int = 3, **parameters: Any) -> EVCLUS:
 
     References
     ----------
-    Denœux and Masson (2004).
-    Denœux et al. (2016).
+    - Denœux and Masson (2004), EVCLUS: evidential clustering of proximity data, IEEE
+      Transactions on Systems, Man, and Cybernetics, Part B 34,
+      doi:10.1109/TSMCB.2002.806496.
+    - Denœux et al. (2016), Evidential clustering of large dissimilarity data,
+      Knowledge-Based Systems 106, doi:10.1016/j.knosys.2016.05.043.
 
     Examples
     --------
@@ -378,7 +387,8 @@ def k_cevclus(n_clusters: int = 3, *, xi: float = 0.5, **parameters: Any) -> EVC
 
     References
     ----------
-    Li et al. (2018).
+    Li et al. (2018), k-CEVCLUS: constrained evidential clustering of large
+    dissimilarity data, Knowledge-Based Systems 142, doi:10.1016/j.knosys.2017.11.023.
 
     Examples
     --------
@@ -441,7 +451,8 @@ def nn_evclus(n_clusters: int = 3, *, n_components: int = 10, **parameters: Any)
 
     References
     ----------
-    Denœux (2021).
+    Denœux (2021), NN-EVCLUS: neural network-based evidential clustering, Information
+    Sciences 572, doi:10.1016/j.ins.2021.05.011.
     """
     from evlearn.neural import NNEVCLUS
 
@@ -480,7 +491,9 @@ def eknnclus(n_neighbors: int | Literal["auto"] = "auto", **parameters: Any) -> 
 
     References
     ----------
-    Denœux et al. (2015).
+    Denœux et al. (2015), EK-NNclus: a clustering procedure based on the evidential
+    K-nearest neighbor rule, Knowledge-Based Systems 88,
+    doi:10.1016/j.knosys.2015.08.007.
 
     Examples
     --------
@@ -525,7 +538,8 @@ def bootclus(n_clusters: int | None = None, *, model: str = "auto", **parameters
 
     References
     ----------
-    Denœux (2020).
+    Denœux (2020), Calibrated model-based evidential clustering using bootstrapping,
+    Information Sciences 528, doi:10.1016/j.ins.2020.04.014.
 
     Examples
     --------
@@ -567,8 +581,12 @@ def eknn(n_neighbors: int = 10, **parameters: Any) -> EvidentialKNNClassifier:
 
     References
     ----------
-    Denœux (1995).
-    Zouhal and Denœux (1998).
+    - Denœux (1995), A k-nearest neighbor classification rule based on Dempster-Shafer
+      theory, IEEE Transactions on Systems, Man, and Cybernetics 25,
+      doi:10.1109/21.376493.
+    - Zouhal and Denœux (1998), An evidence-theoretic k-NN rule with parameter
+      optimization, IEEE Transactions on Systems, Man, and Cybernetics, Part C 28,
+      doi:10.1109/5326.669565.
 
     Examples
     --------
@@ -613,7 +631,8 @@ def enn(
 
     References
     ----------
-    Denœux (2000).
+    Denœux (2000), A neural network classifier based on Dempster-Shafer theory, IEEE
+    Transactions on Systems, Man, and Cybernetics, Part A 30, doi:10.1109/3468.833094.
 
     Examples
     --------

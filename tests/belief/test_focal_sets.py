@@ -229,3 +229,45 @@ def test_sets_are_in_one_order_on_frames_of_any_width(n_elements):
         {tuple(np.flatnonzero(row).tolist()) for row in rows} | {()}, key=lambda subset: (len(subset), subset)
     )
     assert list(family) == expected
+
+
+CELLS = {"T": {"CD4": ["naive", "memory"], "CD8": None}, "myeloid": ["monocyte", "dendritic"], "B": None}
+PARENTS = {"naive": "CD4", "memory": "CD4", "CD4": "T", "CD8": "T", "B": None}
+PARENTS |= {"monocyte": "myeloid", "dendritic": "myeloid"}
+LISTS = [[["naive", "memory"], "CD8"], ["monocyte", "dendritic"], "B"]
+LEAVES = ["naive", "memory", "CD8", "monocyte", "dendritic", "B"]
+
+
+@pytest.mark.parametrize(
+    "tree", [CELLS, PARENTS, LISTS, [{"T": [{"CD4": ["naive", "memory"]}, "CD8"]}, ["monocyte", "dendritic"], "B"]]
+)
+def test_the_sets_of_a_tree_are_its_inner_nodes(tree):
+    nodes = ["naive,memory", "monocyte,dendritic", "naive,memory,CD8"]
+    assert FocalSets.from_tree(tree, LEAVES) == FocalSets.simple(LEAVES).with_sets(nodes)
+    assert set(FocalSets.from_tree(tree).frame) == set(LEAVES)
+
+
+def test_a_tree_of_numbers_has_numbered_elements():
+    assert FocalSets.from_tree([[0, 1], [2, [3, 4]]]) == FocalSets.simple(5).with_sets([(0, 1), (3, 4), (2, 3, 4)])
+    assert FocalSets.from_tree([[2, 0], 1], 3) == FocalSets.simple(3).with_sets([(0, 2)])
+
+
+def test_nodes_of_a_tree_outside_the_frame_are_ignored_and_inner_nodes_may_be_elements():
+    sets = FocalSets.from_tree(CELLS, ["B", "CD4", "CD8", "naive"])
+    assert sets.labels[5:] == ("{CD4,naive}", "{CD4,CD8,naive}", "Ω")
+
+
+@pytest.mark.parametrize(
+    ("tree", "frame", "message"),
+    [
+        ("a,b", None, "tree must be a dict or a list, got 'a,b'"),
+        ({"a": ["b"], "c": ["b"]}, None, "tree contains 'b' more than once"),
+        ({"a": "b", "b": "a"}, None, "tree must not have a cycle"),
+        ({"a": 3}, None, "children of 'a' in tree must be a list, a dict or None, got 3"),
+        ([], None, r"tree must contain the names of clusters or classes, got \[\]"),
+        ({"a": ["b", "c"]}, ["b", "d"], "tree lacks 'd', which is in the frame"),
+    ],
+)
+def test_wrong_trees_are_refused(tree, frame, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        FocalSets.from_tree(tree, frame)

@@ -23,7 +23,7 @@ from evlearn import CredalPartition
 from evlearn.belief import FocalSets, combine, pignistic
 from evlearn.classify import EvidentialForestClassifier, masses_from_forest
 from evlearn.classify.forest import bootstrap_counts, combine_copies, shares_out_of_bag
-from evlearn.classify.leaves import Leaves
+from evlearn.classify.leaves import GrownTrees, mean_masses, reached_nodes
 from evlearn.classify.samples import usual_values
 
 
@@ -48,7 +48,7 @@ def test_leaves_without_a_prior_have_the_probabilities_of_the_forest(iris, kind)
 def test_samples_have_the_same_leaves_as_in_scikit_learn(iris):
     X, y = iris
     forest = RandomForestClassifier(10, random_state=0).fit(X, y)
-    leaves, expected = Leaves.of(forest.estimators_, 4, 1.0).apply(X), forest.apply(X)
+    leaves, expected = GrownTrees.of(forest.estimators_, 4, 1.0).leaves().apply(X), forest.apply(X)
     for column, expected_column in zip(leaves.T, expected.T, strict=True):
         pairs = set(zip(column.tolist(), expected_column.tolist(), strict=True))
         assert len(pairs) == len(set(column.tolist())) == len(set(expected_column.tolist()))
@@ -57,8 +57,9 @@ def test_samples_have_the_same_leaves_as_in_scikit_learn(iris):
 def test_small_nodes_are_not_split(iris):
     X, y = iris
     trees = RandomForestClassifier(5, random_state=0).fit(X, y).estimators_
-    leaves = Leaves.of(trees, 4, 1.0, smallest=40)
-    assert len(leaves.features) < len(Leaves.of(trees, 4, 1.0).features)
+    grown = GrownTrees.of(trees, 4, 1.0)
+    leaves = grown.leaves(40)
+    assert len(leaves.features) < len(grown.features)
     # Children have larger numbers than their parents.
     split_nodes = np.flatnonzero(leaves.features >= 0)
     assert (leaves.children[split_nodes] > split_nodes[:, None]).all()
@@ -368,7 +369,7 @@ def test_nodes_consider_as_many_features_as_they_should():
 def test_nodes_with_fewer_samples_than_asked_for_are_leaves_and_others_are_not(iris, size):
     X, y = iris
     trees = [DecisionTreeClassifier(splitter="random", random_state=seed).fit(X, y) for seed in range(5)]
-    leaves = Leaves.of(trees, 4, 1.0, smallest=size)
+    leaves = GrownTrees.of(trees, 4, 1.0).leaves(size)
     for tree, numbers in zip(trees, leaves.apply(X).T, strict=True):
         counts, is_leaf = tree.tree_.n_node_samples, tree.tree_.children_left < 0
         paths = tree.decision_path(X).toarray() > 0
@@ -395,3 +396,23 @@ def test_samples_in_every_bag_have_the_masses_of_all_trees(iris):
     forest = EvidentialForestClassifier(3, reach=None, random_state=0).fit(X, y)
     is_equal = np.isclose(forest.oob_partition_.masses, forest.predict_mass(X).masses).all(axis=1)
     assert 0.1 < is_equal.mean() < 0.6  # (1 - 1/e)^3 of the samples are in all 3 bags
+
+
+def test_mean_masses_are_weighted_means_over_trees():
+    random = np.random.default_rng(0)
+    nodes, masses = random.integers(20, size=(30, 7)), random.uniform(size=(20, 4))
+    weights = random.uniform(0.1, 1, size=(30, 7)) * (random.uniform(size=(30, 7)) < 0.7)
+    weights[3] = 0  # all trees
+    shares = np.where(weights.any(axis=1, keepdims=True), weights, 1)
+    expected = np.einsum("it,itj->ij", shares / shares.sum(axis=1, keepdims=True), masses[nodes])
+    np.testing.assert_allclose(mean_masses(nodes, masses, weights), expected)
+    np.testing.assert_allclose(mean_masses(nodes, masses), masses[nodes].mean(axis=1))
+
+
+@pytest.mark.parametrize("size", [0, 5, 20, 1000])
+def test_masses_of_pruned_nodes_are_those_of_the_leaves(iris, size):
+    X, y = iris
+    trees = RandomForestClassifier(10, random_state=0).fit(X, y).estimators_
+    grown = GrownTrees.of(trees, 4, 1.0)
+    expected = grown.leaves(size).predict(X)
+    np.testing.assert_array_equal(mean_masses(reached_nodes(grown, X), grown.pruned_masses(size)), expected)

@@ -46,6 +46,7 @@ def test_training_data_have_the_masses_of_the_fit_and_new_data_those_of_the_pred
     fitted_model = clone(model).fit(X)
     clusterer = fitted_model[-1] if hasattr(fitted_model, "steps") else fitted_model
     assert partition_of(fitted_model, X) == clusterer.credal_partition_
+    np.testing.assert_array_equal(clusterer.probabilities_, clusterer.credal_partition_.to_fuzzy())
     for variant in (X.tolist(), np.asfortranarray(X), X.copy()):
         assert partition_of(fitted_model, variant) == clusterer.credal_partition_
     transformed_data = fitted_model[:-1].transform(NEW) if clusterer is not fitted_model else NEW

@@ -1,5 +1,7 @@
 """Tests of `CredalEnsemble` with its default members, and of `tabular_clusterer`."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -257,3 +259,10 @@ def test_a_raw_table_is_clustered_in_one_call(customers, tmp_path):
     evlearn.save_model(model, tmp_path / "model.json")
     predicted = evlearn.predict_mass(evlearn.load_model(tmp_path / "model.json"), table)
     np.testing.assert_array_equal(predicted.masses, partition.masses)
+
+
+@pytest.mark.parametrize("value", ["3", 0, 2.5, None])
+def test_invalid_numbers_of_clusters_are_refused_with_the_alternative(value):
+    message = re.escape(f"n_clusters must be 'auto' or a whole number of at least 1, got {value!r}.")
+    with pytest.raises(ValueError, match=message):
+        CredalEnsemble(n_clusters=value).fit(np.eye(4))

@@ -268,3 +268,26 @@ def test_spreads_of_sets_are_those_of_their_members(monkeypatch):
     costs = SetCosts.ecm(FocalSets.full(5), alpha=1.0, beta=2.0, delta=1.0)
     expected = [prototypes[list(members)].var(axis=0).sum() for members in list(costs.focal_sets)[1:]]
     np.testing.assert_allclose(costs.spreads(prototypes), expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("n_iterations", [1, 3, 100])
+@pytest.mark.parametrize(("n", "d", "c"), [(5, 1, 1), (64, 3, 4), (300, 8, 5)])
+def test_iterations_of_k_means_are_those_of_models(n, d, c, n_iterations):
+    random = np.random.default_rng(n)
+    X, weights, start = random.normal(size=(n, d)), random.uniform(0.5, 2, n), random.normal(size=(c, d))
+    start[-1] += 1e3 * (c > 1)  # an empty cluster
+    beta, tol = 1.001, 1e-4
+    prototypes, powers = start.copy(), np.empty(c + 1)
+    cost = kernel.lloyd(X, weights, prototypes, beta, n_iterations, tol, powers)
+    costs = SetCosts.ecm(FocalSets.singletons(c), alpha=1.0, beta=beta, delta=np.inf)
+    expected, before = start, np.inf
+    for _ in range(n_iterations):
+        statistics = EuclideanModel(costs, Coordinates(np.zeros(d), 1.0), expected).collect(X, weights)
+        if before - statistics.cost <= tol * statistics.cost:
+            break
+        sizes = statistics.powers[1:, None]
+        expected = np.where(sizes > 0, statistics.sums / np.where(sizes > 0, sizes, 1), expected)
+        before = statistics.cost
+    assert cost == statistics.cost
+    np.testing.assert_array_equal(prototypes, expected)
+    np.testing.assert_array_equal(powers, statistics.powers)

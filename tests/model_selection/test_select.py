@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
 from sklearn.mixture import GaussianMixture
@@ -18,6 +18,8 @@ from evlearn.datasets import make_fourclass
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.model_selection import ParameterSelection, select_n_clusters, select_parameter
 from evlearn.model_selection import select as module
+from evlearn.model_selection.subsamples import draw_subsamples, share_neighbors
+from evlearn.neighbors import find_neighbors
 
 CRITERIA = ["auto", "peaks", "eknnclus", "stability", "silhouette", "nonspecificity", "objective", "stress"]
 
@@ -120,6 +122,39 @@ def test_peaks_of_all_samples_are_those_of_the_graph(fourclass):
     graph = belief_peaks(fourclass)
     np.testing.assert_array_equal(selection.curves[0], graph.gaps[:10])
     assert selection.best == len(graph.peaks())
+
+
+@pytest.mark.parametrize("kind", ["plain", "copies", "wide", "far", "few"])
+@pytest.mark.parametrize("sample_size", ["auto", 0.5, 1.0])
+def test_a_shared_search_for_neighbors_gives_the_same_curves(fourclass, kind, sample_size):
+    random = np.random.RandomState(0)
+    X = {
+        "plain": fourclass,
+        "copies": np.repeat(fourclass[:150], 3, axis=0),
+        "wide": make_blobs(300, 30, centers=5, random_state=0)[0],
+        "far": fourclass + 1e6,
+        "few": fourclass[:12],
+    }[kind]
+    model = ECM() if kind != "few" else EKNNClus(n_neighbors=4)
+    settings = {"n_repeats": 8, "sample_size": sample_size, "fit_params": {}, "random": random, "reseed": True}
+    samples = draw_subsamples(model, X, **settings)
+    shared = share_neighbors(samples, None)
+    assert all(sample.neighbors is not None for sample in shared)
+    criteria = [module.eknnclus] if kind == "copies" else [module.eknnclus, module.peaks]
+    for criterion in criteria:  # neighbors at equal distances, which are arbitrary, change the graph of peaks
+        for first, second in zip(samples, shared, strict=True):
+            curves = [criterion(sample, range(1, 20)) for sample in (first, second)]
+            np.testing.assert_allclose(*curves, rtol=1e-9, atol=1e-12)
+
+
+def test_samples_with_few_neighbors_in_a_subsample_are_searched():
+    # The nearest neighbors of the first half are not in the subsample.
+    X = np.random.RandomState(0).normal(size=(300, 2)) * 0.1 + np.repeat([[0, 0], [9, 9]], 150, axis=0)
+    rows = np.r_[:10, 150:300]
+    expected = find_neighbors(X[rows], 20, metric="euclidean", n_jobs=None, keep=True).sort()
+    table = find_neighbors(X, 40, metric="euclidean", n_jobs=None, keep=True).sort()
+    np.testing.assert_array_equal(table.select(rows, 20).sort().indices, expected.indices)
+    np.testing.assert_array_equal(table.select(rows, 20).sort().distances, expected.distances)
 
 
 def test_eknnclus_uses_its_own_parameters(fourclass):

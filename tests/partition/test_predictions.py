@@ -13,6 +13,7 @@ import evlearn
 from evlearn.belief import FocalSets
 from evlearn.classify import EvidentialKNNClassifier
 from evlearn.cluster import ECM
+from evlearn.partition.estimators import transform_through_pipeline
 
 X, y = load_iris(return_X_y=True)
 SCALED = StandardScaler().fit_transform(X)
@@ -73,3 +74,12 @@ def test_outlier_label_replaces_the_labels_of_outliers():
     assert partition.to_hard().tolist() == [0, 1]
     assert partition.to_hard(outlier_label=-1).tolist() == [0, -1]
     assert partition.to_hard("pignistic", outlier_label=-1).tolist() == [0, -1]
+
+
+@pytest.mark.parametrize("options", [{}, {"with_mean": False}, {"with_std": False}])
+def test_a_scaler_of_a_few_rows_has_equal_results_without_its_checks(options):
+    X = np.random.default_rng(0).normal(3, 5, (50, 7))
+    scaler = StandardScaler(**options).fit(X)
+    X[0, 0] = np.nan
+    _, rows = transform_through_pipeline(make_pipeline(scaler, EvidentialKNNClassifier()), X)
+    np.testing.assert_array_equal(rows, scaler.transform(X))

@@ -98,11 +98,18 @@ def test_more_reviews_leave_fewer_errors():
         assert (np.diff(curve) <= 0).all()
 
 
+def page_of(name):
+    """Return the page of a case; 2 of them share a page of the evidence."""
+    is_decision = name in ("credit", "sensors")
+    return DOCS / "record" / "decisions.rst" if is_decision else DOCS / "case_studies" / f"{name}.rst"
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_page_includes_all_generated_parts(name, parts):
-    page = (DOCS / "case_studies" / f"{name}.rst").read_text()
+    page = page_of(name).read_text()
     included = re.findall(r"generated/cases_(\w+)\.(inc|svg)", page)
-    assert {entry for entry, _ in included} == {entry for entry in parts if entry.startswith(f"{name}_")}
+    names = {entry for entry, _ in included if entry.startswith(f"{name}_")}
+    assert names == {entry for entry in parts if entry.startswith(f"{name}_")}
     for entry, kind in included:
         assert isinstance(parts[entry], str) == (kind == "inc")
 
@@ -110,13 +117,24 @@ def test_a_page_includes_all_generated_parts(name, parts):
 def test_the_overview_lists_every_case(parts):
     page = (DOCS / "case_studies" / "index.rst").read_text()
     for name in CASES:
-        assert f"\n   {name}\n" in page
-        assert f"<{name}>`" in parts["outcomes"]
+        target = page_of(name).stem
+        assert (f"\n   {name}\n" in page) == (target == name)
+        assert f"<{'/record/decisions' if target == 'decisions' else name}>`" in parts["outcomes"]
+
+
+def test_a_random_review_leaves_more_errors(parts):
+    rows = re.findall(r"\* - :doc:.*\n((?:     - .*\n)+)", parts["reviews"])
+    assert len(rows) == 5
+    for row in rows:
+        _, before, after, by_chance = (re.sub(r"\u00a0.*", "", cell) for cell in row.split("     - ")[1:])
+        assert float(after) < float(by_chance) < float(before)
 
 
 def blocks_of(name, language):
-    """Return the code blocks of a page in a language."""
-    page = (DOCS / "case_studies" / f"{name}.rst").read_text()
+    """Return the code blocks of a page in a language, in the section of the case."""
+    page = page_of(name).read_text()
+    if page_of(name).stem != name:
+        page = page[page.lower().index(f"\n{name}:") :].split(f"cases_{name}_made")[0]
     result = re.findall(rf"^\.\. code-block:: {language}\n\n((?:   .*\n|\n)+)", page, flags=re.MULTILINE)
     return [textwrap.dedent(block) for block in result]
 
@@ -186,12 +204,12 @@ def test_the_page_about_cells_agrees_with_the_results():
 def test_the_page_about_credit_agrees_with_the_results():
     result = record.load("case_credit")
     plain, removed = result["methods"]["as they are"], result["methods"]["30 % removed"]
-    assert result["gains"]["as they are"]["logistic regression"]["high"] < 0
+    assert max(entry["high"] for entry in result["gains"]["as they are"].values()) < 0
     assert max(entry["cost"]["mean"] for name, entry in plain.items() if name != "look at all") < 50
     assert removed["calibrated boosting"]["cost"]["high"] > 50
     assert abs(removed["calibrated boosting"]["look"]["mean"] - plain["calibrated boosting"]["look"]["mean"]) < 2
     neighbors = "evidential neighbors"
-    assert (round(plain[neighbors]["look"]["mean"]), round(removed[neighbors]["look"]["mean"])) == (47, 71)
+    assert (round(plain[neighbors]["look"]["mean"]), round(removed[neighbors]["look"]["mean"])) == (47, 70)
     rises = {
         name: removed[name]["cost"]["mean"] - plain[name]["cost"]["mean"]
         for name in plain
@@ -212,9 +230,10 @@ def test_the_page_about_the_brain_agrees_with_the_results():
 
 def test_the_page_about_languages_agrees_with_the_results():
     result = record.load("case_languages")
-    assert min(result["methods"], key=lambda entry: mean("languages", entry, "cost")) == "spectral"
+    assert min(result["methods"], key=lambda entry: mean("languages", entry, "cost")) == "RECM"
+    assert min(result["gains_of_recm"][name]["low"] for name in ("spectral", "hdbscan")) > 0
     assert is_open(result["gains"]["hdbscan"])
-    assert is_open(result["gains_of_recm"]["hdbscan"])
+    assert result["gains"]["spectral"]["high"] < 0
     clusters = {(entry["family"], entry["label"]) for entry in result["map"] if entry["family"] != "none"}
     assert len(clusters) == 4
     sure = [entry for entry in result["map"] if len(entry["candidates"]) == 1]

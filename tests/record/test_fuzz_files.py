@@ -35,6 +35,8 @@ NEW = {
     "PCA",
     "TruncatedSVD",
     "NNEVCLUS",
+    "partition lists json",
+    "partition lists npz mmap",
 }
 
 

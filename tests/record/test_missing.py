@@ -1,4 +1,4 @@
-"""Tests of the study of missing values: a repeated measurement, and the statements of the guide."""
+"""Tests of the study of missing values: a repeated measurement, and the figures of its page."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import pytest
 from benchmarks.common import record
 from benchmarks.studies.answers import missing
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "missing_values.rst"
+PAGE = Path(__file__).parents[2] / "docs" / "record" / "missing_values.rst"
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +78,8 @@ def test_doubt_grows_with_the_share_of_missing_values(committed, means, method):
             assert doubts[-1] > doubts[0]
 
 
-def test_the_guide_has_the_figures_of_the_record(means):
-    text = GUIDE.read_text()
+def test_the_page_has_the_figures_of_the_record(means):
+    text = PAGE.read_text()
     for (method, share), entry in means.items():
         figures = [
             f"{entry[key]:.3f}" for key in ("ari_gaps", "ari_imputed", "aurc_gaps", "aurc_imputed", "doubt_gaps")

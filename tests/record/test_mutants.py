@@ -10,6 +10,7 @@ from benchmarks.studies.robustness.mutant_list import (
     FROM_THE_THIRD_REVIEW,
     MUTANTS,
     OF_ROBUST_DEFAULTS,
+    OF_SEEDS_AND_TREES,
     TESTS,
     Mutant,
 )
@@ -58,11 +59,12 @@ def test_at_least_90_percent_of_all_mutants_are_killed(committed):
     ("selected", "number", "min_share"),
     [
         (FROM_THE_REVIEW, 15, 1.0),
-        (FROM_THE_THIRD_REVIEW, 14, 1.0),
+        pytest.param(FROM_THE_THIRD_REVIEW, 14, 1.0),
         (CHOSEN_LATER, 40, 0.9),
         (OF_ROBUST_DEFAULTS, 12, 0.9),
+        pytest.param(OF_SEEDS_AND_TREES, 5, 0.9),
     ],
-    ids=["first review", "third review", "chosen later", "robust defaults"],
+    ids=["first review", "third review", "chosen later", "robust defaults", "seeds and trees"],
 )
 def test_mutants_of_reviews_are_killed_and_at_least_90_percent_of_those_chosen_later(
     committed, selected, number, min_share
@@ -73,5 +75,6 @@ def test_mutants_of_reviews_are_killed_and_at_least_90_percent_of_those_chosen_l
     assert len(outcomes) == len(keys)
     assert sum(outcome["killed"] for outcome in outcomes) >= min_share * len(outcomes)
     assert all(
-        outcome["from_the_review"] == (selected not in (CHOSEN_LATER, OF_ROBUST_DEFAULTS)) for outcome in outcomes
+        outcome["from_the_review"] == (selected not in (CHOSEN_LATER, OF_ROBUST_DEFAULTS, OF_SEEDS_AND_TREES))
+        for outcome in outcomes
     )

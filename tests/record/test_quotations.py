@@ -10,16 +10,21 @@ from benchmarks.common import record
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-GUIDE = [*sorted((DOCS / "guide").glob("*.rst")), DOCS / "faq.rst", DOCS / "install.rst", DOCS / "index.rst"]
+GUIDE = [path for folder in ("guide", "papers") for path in sorted((DOCS / folder).glob("*.rst"))]
+GUIDE += [DOCS / "faq.rst", DOCS / "install.rst", DOCS / "index.rst"]
 #: Mention of a page of the record, a file of results, or a command that creates one.
 CITES = re.compile(r"record/\w|benchmarks/results|benchmarks\.studies")
 #: Numbers in a paragraph that cites the record, which are not results; only these texts are exempt.
 NOT_MEASURED = {
-    "guide/bootclus.rst": ["0.90 was promised"],
+    "guide/nightly_jobs.rst": [
+        "alarms at the level 0.05",
+        "a shift of 0.3 or 0.15 standard deviations",
+        "moved by 0.6 standard deviations",
+        "a cluster that is 1.5 times as large",
+    ],
     "guide/ecm.rst": ["without the factor 0.4"],
-    "guide/theory.rst": ["a belief of 0.9 need not be right"],
-    # Measured once, with all features in every node; no file has it.
-    "guide/doubtful_labels.rst": ["about .98, .83 and .76"],
+    "papers/prototypes.rst": ["without the factor 0.4"],
+    "papers/theory.rst": ["a belief of 0.9 need not be right"],
 }
 
 
@@ -32,8 +37,8 @@ def quoted():
     yield "case_studies/biopsies.rst", f"means over {biopsies['repetitions']} random halves"
     yield "case_studies/biopsies.rst", f"From a budget of {100 * overtaking(biopsies):.0f} % on"
     looks = [credit["methods"][gaps]["evidential neighbors"]["look"]["mean"] for gaps in credit["methods"]]
-    yield "case_studies/credit.rst", f"A bank has {credit['samples']:,} past applications"
-    yield "case_studies/credit.rst", f"{looks[1]:.0f} of 100 applications are reviewed instead of {looks[0]:.0f}"
+    yield "record/decisions.rst", f"A bank has {credit['samples']:,} past applications"
+    yield "record/decisions.rst", f"{looks[1]:.0f} of 100 applications are reviewed instead of {looks[0]:.0f}"
     yield "case_studies/cells.rst", f"the genes of {load('case_cells')['samples']} blood cells"
     sure = sum(len(entry["candidates"]) == 1 for entry in languages["map"])
     yield "case_studies/languages.rst", f"4 clusters of {languages['samples']} languages"
@@ -64,9 +69,16 @@ def quoted():
         for entry in load("reproduction_coverage")["cells"]
         if (entry["true_model"], entry["interval"], entry["confidence"]) == ("EII", "BelPl", 0.9)
     }
-    yield "guide/bootclus.rst", f"longer, {balls['VVV']} instead of {balls['EII']} for VVV on equal balls"
+    yield "papers/mixture_models.rst", f"longer, {balls['VVV']} instead of {balls['EII']} for VVV on equal balls"
+    weeks = load("embeddings_job")["first week"]
+    names = ("CCM from k-means", "CCM", "CredalClusterer(k-means)")
+    start, topics, labels = (f"{weeks[name]['AUROC, unseen']:.2f}" for name in names)
+    distance = f"{weeks[names[0]]['AUROC, unseen (distance)']:.2f}"
+    yield "guide/ccm.rst", f"{start} for outlier scores and {distance} for distances"
+    yield "guide/ccm.rst", f"it is {topics} for outlier scores"
+    yield "guide/ccm.rst", f"around k-means, {labels}"
     means = load("scale_ensemble")["means"]
-    yield "guide/ensemble.rst", f"k-means with 10 clusters has {means['k-means']['ari']:.2f}"
+    yield "guide/ensemble.rst", f"the ARI of k-means with 10 clusters is {means['k-means']['ari']:.2f}"
 
 
 def overtaking(biopsies):
@@ -144,3 +156,60 @@ def test_the_front_page_and_the_verdicts_have_the_same_figures(pages):
         assert figures
         for figure in figures:
             assert figure in parts(page)["verdict"], (page, figure)
+
+
+#: Number of words before a number, minimum number of these without digits and marks, and number of words after it.
+N_BEFORE, N_PLAIN, N_AFTER = 5, 4, 2
+NUMBER = re.compile(r"\d[\d.,]*(?<![.,])")
+#: Words of contexts in which numbers differ between pages, with the reason.
+DIFFERENT = {"expensive than": "the same sentence about the data of each case study"}
+#: Minimum number of contexts that several pages have, so that the search does not become empty.
+MIN_REPEATED = 20
+
+
+def contexts(text):
+    """Yield each number of the sentences of a page, with the words before and after it."""
+    for paragraph in re.split(r"\n\s*\n", text):
+        if ">>>" in paragraph or paragraph.lstrip().startswith("* -"):
+            continue
+        tokens = re.sub(r"[`*|()\[\];:]", " ", paragraph).split()
+        for i, token in enumerate(tokens):
+            before, number = tokens[max(i - N_BEFORE, 0) : i], NUMBER.match(token)
+            if number and sum(word.strip(",.%").isalpha() for word in before) >= N_PLAIN:
+                yield " ".join([*before, "#", *tokens[i + 1 : i + 1 + N_AFTER]]), number[0]
+
+
+def test_contexts_of_numbers():
+    text = "The score of a method is 0.74, and\nthat of *CCM* is 0.47.\n\n>>> a = 3\n"
+    assert list(contexts(text)) == [
+        ("score of a method is # and that", "0.74"),
+        ("and that of CCM is #", "0.47"),
+    ]
+
+
+@pytest.mark.slow
+def test_a_figure_has_the_same_value_on_all_pages(pages):
+    package, parts = pages
+    generated = {
+        f"{page}_{name}": part
+        for page in package.PAGES
+        for name, part in parts(page).items()
+        if isinstance(part, str)
+    }
+
+    def rendered(path):
+        text = path.read_text(encoding="utf-8")
+        return re.sub(r"\.\. include:: \S*generated/(\w+)\.inc", lambda match: generated[match[1]], text)
+
+    written_by_sphinx = {DOCS / "gallery", DOCS / "paper_figures"}
+    paths = [*DOCS.glob("*.rst"), *(path for path in DOCS.glob("*/*.rst") if path.parent not in written_by_sphinx)]
+    paths += [ROOT / "README.md", ROOT / "CHANGELOG.md"]
+    values, n_repeated = {}, 0
+    for path in paths:
+        for context, number in contexts(rendered(path)):
+            values.setdefault(context, {}).setdefault(str(path.relative_to(ROOT)), set()).add(number)
+    for context, by_page in values.items():
+        if len(by_page) > 1 and not any(text in context for text in DIFFERENT):
+            n_repeated += 1
+            assert len(set().union(*by_page.values())) == 1, f"{context}: {by_page}"
+    assert n_repeated > MIN_REPEATED

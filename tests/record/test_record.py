@@ -55,7 +55,7 @@ def test_written_results_contain_their_origin_and_can_be_loaded(monkeypatch, tmp
     monkeypatch.setattr(record, "RESULTS", tmp_path)
     record.write("tried", {"number": 1}, packages=["no-such-package"])
     results = record.load("tried")
-    assert set(results) == {"command", "date", "machine", "versions", "number"}
+    assert set(results) == {"command", "date", "commit", "sources", "machine", "versions", "number"}
     assert results["versions"]["no-such-package"] is None
     assert [path.name for path in tmp_path.iterdir()] == ["tried.json"]
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from benchmarks.regression import __main__ as regression
-from benchmarks.regression import limits
+from benchmarks.regression import limits, ratios
 
 
 def test_every_method_has_its_time_its_memory_and_its_objective():
@@ -31,6 +31,11 @@ def test_each_kind_of_figure_is_a_number(figure):
         "limits.EVCLUSSweep: track_over_gather",
         "limits.LandmarkPass: track_over_products",
         "limits.NNEVCLUSEpoch: track_over_torch",
+        "ratios.SmallFit 1000: track_over_kmeans",
+        "ratios.Forest: track_fit_over_random_forest",
+        "ratios.Forest: track_masses_over_probabilities",
+        "ratios.Predictions: track_over_kmeans",
+        "ratios.FirstFit: track_over_kmeans",
         "cluster.Fits BootClus: time_fit",
         "cluster.Fits EKNNClus: time_fit",
         "together.Fits CredalEnsemble: time_fit",
@@ -80,3 +85,19 @@ def test_two_commits_are_compared_by_one_command():
     for line in lines:
         new, before, ratio = map(float, line.split()[-3:])
         assert ratio == pytest.approx(new / before, rel=0.01)
+
+
+@pytest.mark.timing
+def test_a_forest_costs_little_more_than_a_random_forest():
+    case = ratios.Forest()
+    case.setup()
+    assert case.track_fit_over_random_forest() < 3
+    assert case.track_masses_over_probabilities() < 4
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize(("size", "bound"), [("150", 7), ("1000", 9), ("10000", 6)])
+def test_a_small_fit_costs_a_few_times_k_means(size, bound):
+    case = ratios.SmallFit()
+    case.setup(size)
+    assert case.track_over_kmeans(size) < bound

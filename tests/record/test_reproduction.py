@@ -80,9 +80,15 @@ def test_sampled_distances_and_expanded_constraints_have_the_recorded_effect(com
             assert abs(result[quantity][1] - middle) <= 2 * (high - low) + 0.02, (name, point)
 
 
-@pytest.mark.parametrize(("number", "model"), coverage.TRUE.items())
-def test_intervals_cover_the_truth_as_often_as_recorded(committed, number, model):
-    rows = [row for seed in range(4) for row in coverage.measure(number, seed, 200, {model: model})]
+@pytest.mark.parametrize(
+    ("number", "model", "models"),
+    [
+        *((number, model, model) for number, model in coverage.TRUE.items()),
+        *((number, "Auto", "auto") for number in coverage.TRUE),
+    ],
+)
+def test_intervals_cover_the_truth_as_often_as_recorded(committed, number, model, models):
+    rows = [row for seed in range(4) for row in coverage.measure(number, seed, 200, {model: models})]
     for level in coverage.LEVELS:
         for kind in ("CI", "BelPl"):
             covered = [row[4] for row in rows if row[1] == level and row[3] == kind]
@@ -138,3 +144,26 @@ def test_cells_without_data_files_agree_without_the_reference_folder(
         missing_file = "ionosphere_evclass.csv"
     assert_as_committed(cells, committed)
     assert f"left out: {missing_file} is not in the reference folder" in capsys.readouterr().out
+
+
+MISSED = {
+    "EVCLUS": "the default scale is worse than the 0.9-quantile on Wine and Seeds: 0.660 instead of 0.668",
+    "NN-EV-bp": "the default scale is that of EVCLUS, and S4 has 0.53 instead of 0.64: 0.728 instead of 0.735",
+}
+METHODS = ["NN-EV", "ECM", "ECM-bp", "CCM", "CCM-bp", "sECMdd", "wECMdd", "BPEC", "Bootclus"]
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        *METHODS,
+        *(
+            pytest.param(name, marks=pytest.mark.xfail(reason=reason, strict=True))
+            for name, reason in MISSED.items()
+        ),
+    ],
+)
+def test_the_mean_agreement_of_defaults_is_at_most_003_below_the_published_one(method):
+    cells = [cell for cell in record.load("reproduction_defaults")["table_3"] if cell["column"] == method]
+    differences = [cell["ours"] - cell["published"] for cell in cells]
+    assert np.mean(differences) >= -0.03

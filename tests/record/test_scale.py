@@ -18,7 +18,7 @@ import evlearn
 from benchmarks.common import record
 from benchmarks.common.big_data import generate
 from benchmarks.common.watching import Watch, clock_times, cpu_seconds
-from benchmarks.studies.scale import ensemble, forecast, one_row, row_costs, service, small_data
+from benchmarks.studies.scale import ensemble, forecast, one_row, row_costs, service, service_example, small_data
 from benchmarks.studies.scale import study as scale
 from benchmarks.studies.scale.engine import compare
 from evlearn import open_dataset
@@ -105,6 +105,22 @@ def test_the_cost_of_embeddings_is_at_most_linear():
     ]
     assert costs[1] < 1.2 * costs[0]
     assert large["peak_bytes"] < 1.2 * large["rows"] * 300 * 4
+
+
+def test_ten_thousand_clusters_take_little_memory():
+    recorded = record.load("scale_very_many_clusters")
+    result, faiss = recorded["ours"], recorded["faiss"]
+    assert recorded["clusters"] == 10_000
+    assert result["bytes_per_row"] <= 64
+    assert result["largest_difference_from_arrays"] < 1e-6  # single precision
+    assert result["accuracy"] >= faiss["accuracy"] - 0.001
+    assert result["peak_of_iteration"] < 1e9
+    assert recorded["fitted"]["float32"]["bytes_per_row"] <= 64
+
+
+@pytest.mark.xfail(strict=True, reason="in double precision, outliers have small masses on hundreds of sets")
+def test_400_clusters_take_little_memory_in_double_precision():
+    assert record.load("scale_very_many_clusters")["fitted"]["float64"]["bytes_per_row"] <= 64
 
 
 def test_one_row_of_many_clusters_takes_little_time_and_memory():
@@ -248,6 +264,21 @@ def test_the_recorded_rows_took_less_than_a_millisecond_without_memory_growth():
         assert run.get("http", {"equal": 10_000})["equal"] == 10_000
 
 
+def test_the_service_example_answers_a_request_as_text(monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    assert service_example.measure(20)["requests"] == 20
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="the 470 calls of a request take 1.2 ms of CPU (median) on a machine whose 2 cores are busy",
+)
+def test_the_recorded_requests_of_the_example_took_less_than_a_millisecond():
+    recorded = record.load("scale_service_example")
+    assert recorded["requests"] == 10_000
+    assert recorded["cpu"]["p99_ms"] < 1
+
+
 def test_the_recorded_service_was_correct_without_memory_growth():
     for run in record.load("scale_service")["runs"]:
         assert run["busy"]["requests"] == run["busy"]["equal"] == 10_000
@@ -278,3 +309,25 @@ def use_cpu(seconds):
     start = time.process_time()
     while time.process_time() - start < seconds:
         pass
+
+
+# Ratios to scikit-learn
+
+#: Targets that are missed: a fit of CCM starts with 2 sets of 10 runs of k-means if there are outliers; a
+#: prediction of EVCLUS compares each row with 500 landmarks, and solves a quadratic program; the selection
+#: searches the neighbors of all samples, and runs EK-NNclus for 20 subsamples; the first fit imports 120 modules.
+MISSED_RATIOS = (
+    "CCM / KMeans(n_init=10), 1,000",
+    "CCM / KMeans(n_init=10), 10,000",
+    "EVCLUS.predict",
+    "select_n_clusters",
+    "first fit",
+)
+
+
+@pytest.mark.parametrize("name", record.load("scale_ratios")["figures"])
+def test_ratios_to_scikit_learn_reach_their_targets(request, name):
+    if name.startswith(MISSED_RATIOS):
+        request.applymarker(pytest.mark.xfail(strict=True, reason="the limiting factors are given above"))
+    figure = record.load("scale_ratios")["figures"][name]
+    assert figure["now"] <= (figure["target"] or figure["before"] / 2)

@@ -14,9 +14,10 @@ from evlearn.cluster import CCM
 TARGETS = {"preserved": 0.95, "detected": 0.9, "quiet": 0.9}
 #: Minimum share of the samples with equal numbers among those for which the best permutation has equal numbers.
 OF_BOUND = 0.95
-#: Missed targets, with the reason; none depends on the numbering, which is close to the best permutation.
+#: Reasons of missed targets; the numbering is close to the best permutation, so none depends on it.
 UNSTABLE = "2 fits to different halves divide the samples differently"
 NO_CLUSTER = "in some draws, no cluster belongs to the class"
+NOT_SEPARATE = "in some draws, the start divides another cluster than the one that contains the new class"
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "nightly_jobs.rst"
 UPDATES = {
     "refit": "refit",
@@ -54,12 +55,24 @@ def test_prototypes_of_removed_clusters_are_omitted_and_those_of_new_ones_bisect
     assert tracking.start_from(example.old, example.X_old, example.X, 4).shape == (4, 4)
 
 
-def missed(reason):
-    return pytest.mark.xfail(reason=reason)
-
-
 def scores(data, fit, kind, method=tracking.TRACKING):
     return record.load(f"tracking_{data}")["results"][fit][kind][method]
+
+
+def cases(score, kinds, missed):
+    """Return data and fits; those whose target is missed are expected failures with the figure."""
+    parameters = []
+    for data in tracking.DATA["judged"]:
+        for fit in ("refit", "init"):
+            figure = min(scores(data, fit, kind)[score] for kind in kinds)
+            ari = scores(data, fit, "unchanged")["ARI"]
+            marks = [
+                pytest.mark.xfail(strict=True, reason=f"{reason}: {figure:.2f}, ARI of partitions {ari:.2f}")
+                for reason, names in missed.items()
+                if (data, fit) in names
+            ]
+            parameters.append(pytest.param(data, fit, marks=marks))
+    return parameters
 
 
 @pytest.mark.parametrize("data", tracking.DATA["judged"])
@@ -70,43 +83,41 @@ def test_numbers_are_nearly_those_of_the_best_permutation(data, fit, kind):
     assert figures["preserved"] >= OF_BOUND * figures["bound"]
 
 
-@pytest.mark.parametrize("fit", [pytest.param("refit", marks=missed(UNSTABLE)), "init"])
-def test_numbers_of_sure_digits_are_preserved(fit):
-    assert scores("digits", fit, "unchanged")["preserved (sure)"] >= TARGETS["preserved"]
-    assert scores("digits", fit, "removal")["preserved (sure)"] >= TARGETS["preserved"]
+ALL = [(data, fit) for data in tracking.DATA["judged"] for fit in ("refit", "init")]
+REFITS = [(data, "refit") for data in tracking.DATA["judged"]]
+KINDS = ("unchanged", "removal", "addition")
+QUIET_MISSED = [("cells", "refit"), ("cells", "init"), ("embeddings", "refit")]
+DETECTED_MISSED = {
+    UNSTABLE: [("embeddings", "refit")],
+    NOT_SEPARATE: [("digits", "init"), ("embeddings", "init")],
+    NO_CLUSTER: [("cells", "refit"), ("cells", "init")],
+}
 
 
-@pytest.mark.parametrize("data", [pytest.param(name, marks=missed(UNSTABLE)) for name in tracking.DATA["judged"]])
-@pytest.mark.parametrize("fit", ["refit", "init"])
+def test_there_are_20_draws():
+    for data in tracking.DATA["judged"]:
+        assert record.load(f"tracking_{data}")["draws"] == tracking.DRAWS == 20
+
+
+@pytest.mark.parametrize(("data", "fit"), cases("preserved", KINDS, {UNSTABLE: ALL}))
 def test_numbers_of_all_samples_are_preserved(data, fit):
-    kinds = ("unchanged", "removal", "addition")
-    assert min(scores(data, fit, kind)["preserved"] for kind in kinds) >= TARGETS["preserved"]
+    assert min(scores(data, fit, kind)["preserved"] for kind in KINDS) >= TARGETS["preserved"]
 
 
 @pytest.mark.parametrize(
     ("data", "fit"),
-    [
-        *(pytest.param(data, "refit", marks=missed(UNSTABLE)) for data in tracking.DATA["judged"]),
-        ("digits", "init"),
-        pytest.param("cells", "init", marks=missed(UNSTABLE)),
-        pytest.param("embeddings", "init", marks=missed(UNSTABLE)),
-    ],
+    cases("preserved (sure)", ("unchanged",), {UNSTABLE: REFITS}),
 )
+def test_numbers_of_samples_that_are_sure_are_preserved(data, fit):
+    assert scores(data, fit, "unchanged")["preserved (sure)"] >= TARGETS["preserved"]
+
+
+@pytest.mark.parametrize(("data", "fit"), cases("quiet", ("unchanged",), {UNSTABLE: QUIET_MISSED}))
 def test_unchanged_data_have_no_events(data, fit):
     assert scores(data, fit, "unchanged")["quiet"] >= TARGETS["quiet"]
 
 
-@pytest.mark.parametrize(
-    ("data", "fit"),
-    [
-        pytest.param("digits", "refit", marks=missed(UNSTABLE)),
-        pytest.param("digits", "init", marks=missed(NO_CLUSTER)),
-        pytest.param("cells", "refit", marks=missed(NO_CLUSTER)),
-        pytest.param("cells", "init", marks=missed(NO_CLUSTER)),
-        pytest.param("embeddings", "refit", marks=missed(NO_CLUSTER)),
-        pytest.param("embeddings", "init", marks=missed(NO_CLUSTER)),
-    ],
-)
+@pytest.mark.parametrize(("data", "fit"), cases("detected", ("removal", "addition"), DETECTED_MISSED))
 def test_removed_and_new_classes_are_detected(data, fit):
     assert min(scores(data, fit, kind)["detected"] for kind in ("removal", "addition")) >= TARGETS["detected"]
 
@@ -146,3 +157,14 @@ def test_the_guide_quotes_the_record():
         f"in {addition[0]} and {addition[1]} fits, with matching of labels in {addition[2]} and {addition[3]}"
         in text
     )
+    shares = {
+        (data, fit): f"{100 * scores(data, fit, 'unchanged')['preserved']:.0f} %"
+        for data in ("digits", "cells")
+        for fit in ("refit", "init")
+    }
+    assert f"refits preserve the numbers of {shares['digits', 'refit']} of the samples" in text
+    assert f"fits with ``init=`` those of {shares['digits', 'init']}, as many as" in text
+    assert f"blood cells of 10 types, {shares['cells', 'refit']} and {shares['cells', 'init']}." in text
+    for data, fit in shares:
+        figures = scores(data, fit, "unchanged")
+        assert figures["bound"] - figures["preserved"] < 0.01

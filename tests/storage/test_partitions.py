@@ -185,7 +185,7 @@ def test_a_lack_of_memory_is_reported_as_an_error_of_the_file(tmp_path, monkeypa
         (document(object_names=["\ud800"]), "UTF-8"),
         ("[1, 2]", "its schema is not evlearn"),
         (document(schema="other"), "its schema is not evlearn"),
-        (document(version=2), "schema version 2 and this release"),
+        (document(version=3), "schema version 3 and this release"),
         (document(dtype="object"), "dtype is 'object'"),
         (document(frame_size=-1), "frame_size"),
         (document(frame_size=True), "frame_size"),

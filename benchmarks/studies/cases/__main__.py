@@ -25,7 +25,7 @@ def main():
         results = case.study()
         command_line.show(name, results)
         if arguments.write:
-            record.write(f"case_{name}", results, packages=CASES[name])
+            record.write(f"case_{name}", results, packages=CASES[name], module=case.__name__)
 
 
 if __name__ == "__main__":

@@ -19,13 +19,13 @@ were used in the design of the detector (`answers.unseen`), with other splits. N
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_predict
 
-from benchmarks.studies.answers.data import folder
 from benchmarks.studies.cases import classifiers
+from benchmarks.studies.cases.cell_data import load
 from benchmarks.studies.cases.decisions import acts_of_masses, acts_of_probabilities, gains, interval, intervals
 from evlearn import predict_mass
 from evlearn.conformal import UnseenClassDetector
 
-N_COMPONENTS, REPEATS, FOLDS = 15, 4, 5
+REPEATS, FOLDS = 4, 5
 WRONG, NEW, RATE = 1.0, 0.4, 0.05
 #: Costs of a correct answer by level: a type, a family, a lineage, or just "cell".
 COST_OF_LEVEL = {"type": 0.0, "family": 0.1, "lineage": 0.2, "cell": 0.4}
@@ -45,16 +45,6 @@ TREE = {
 METHOD = classifiers.METHOD
 PEERS = classifiers.peers(200)
 METHODS = PEERS | classifiers.library_methods()
-
-
-def load():
-    """Return principal components, the names of types, and 2 coordinates for plots."""
-    import h5py
-
-    with h5py.File(folder("scanpy") / "datasets" / "10x_pbmc68k_reduced.h5ad") as file:
-        kinds = np.asarray(file["uns"]["bulk_labels_categories"]).astype(str)
-        components, coordinates = np.asarray(file["obsm"]["X_pca"]), np.asarray(file["obsm"]["X_umap"])
-        return components[:, :N_COMPONENTS], kinds[np.asarray(file["obs"]["bulk_labels"])], coordinates
 
 
 def answers_of(kinds):

@@ -3,8 +3,13 @@
 ``python -m benchmarks.studies.reproduction.coverage [--datasets 100] [--bootstrap 1000] [--jobs 2]``
 
 Data drawn from 3 mixtures, 4 assumed models and 2 confidence levels; coverage and length of the bootstrap
-intervals (CI) and of belief and plausibility (BelPl), compared with the published values. It takes about 15
-minutes on 2 cores, and writes results/reproduction_coverage.json.
+intervals (CI) and of belief and plausibility (BelPl), compared with the published values. It takes about 20
+minutes on 2 cores, and writes results/reproduction_coverage.json. With ``--models Auto``, the cells of the other
+models are copied from this file.
+
+"Auto" is the method of the paper: the covariance model is selected once, and is the same for all resamples
+(`evlearn.papers.bootclus`). ``--own 20`` also measures the default of `evlearn.cluster.BootClus`, which selects
+the model again in each resample, on the first 20 data sets with 200 resamples.
 """
 
 import csv
@@ -28,13 +33,14 @@ from evlearn.partition import CredalPartition
 TRUE = {1: "EII", 2: "EEE", 3: "VVV"}
 ASSUMED = {"EII": "EII", "EEE": "EEE", "VVV": "VVV", "Auto": "auto"}
 LEVELS = (0.9, 0.95)
+NAME = "reproduction_coverage"
 
 
-def measure(number, seed, n_bootstrap, assumed=ASSUMED, **settings):
+def measure(number, seed, n_bootstrap, assumed=ASSUMED, *, reselect=False, **settings):
     """Return coverage and length of both kinds of interval on one data set, for assumed models and all levels.
 
-    `assumed` contains the covariance models by name, and `settings` those of the mixture. The last item of a row
-    is the selected model.
+    `assumed` contains the covariance models by name, and `settings` those of the mixture. With `reselect`, each
+    resample selects its model. The last item of a row is the model selected for the data.
     """
     X, _, posterior = make_gaussian_mixture(number, 300, random_state=seed)
     sets, pairs = FocalSets.pairs(3, include_omega=False), np.column_stack(np.triu_indices(300, k=1))
@@ -46,7 +52,7 @@ def measure(number, seed, n_bootstrap, assumed=ASSUMED, **settings):
             3, covariance_models=models, variance_floor=0, random_state=seed, **settings
         ).fit(X)
         random = np.random.RandomState(seed)
-        _, probabilities = bootstrap(mixture, X, n_bootstrap, random, reselect=False)
+        _, probabilities = bootstrap(mixture, X, n_bootstrap, random, reselect=reselect)
         for level in LEVELS:
             bounds = percentile_intervals(probabilities, probabilities, pairs, level)
             start = masses_of_probabilities(mixture.predict_proba(X), sets)
@@ -62,18 +68,30 @@ def measure(number, seed, n_bootstrap, assumed=ASSUMED, **settings):
     return rows
 
 
-def coverage(n_datasets, n_bootstrap, n_jobs, numbers=tuple(TRUE)):
-    """Return means over data sets with the published values, for some of the mixtures."""
-    start = time.process_time()
-    tasks = [(number, seed) for number in numbers for seed in range(n_datasets)]
-    rows = Parallel(n_jobs=n_jobs, verbose=1)(delayed(measure)(*task, n_bootstrap) for task in tasks)
+def coverage(n_datasets, n_bootstrap, n_jobs, numbers=tuple(TRUE), names=tuple(ASSUMED)):
+    """Return means over data sets with the published values, for some of the mixtures and assumed models."""
+    start = time.perf_counter()
+    assumed = {name: ASSUMED[name] for name in names}
+    cells = means(n_datasets, n_bootstrap, n_jobs, numbers, assumed, reselect=False)
+    show_coverage(cells)
+    seconds = time.perf_counter() - start
+    return {"datasets": n_datasets, "n_bootstrap": n_bootstrap, "cells": cells, "seconds": round(seconds)}
+
+
+def means(n_datasets, n_bootstrap, n_jobs, numbers, assumed, *, reselect):
+    """Return a cell for each mixture, confidence level, assumed model and kind of interval."""
     values = {}
-    for row in (row for part in rows for row in part):
-        values.setdefault(row[:4], []).append(row[4:6])
+    for part in Parallel(n_jobs=n_jobs, verbose=1)(
+        delayed(measure)(number, seed, n_bootstrap, assumed, reselect=reselect)
+        for number in numbers
+        for seed in range(n_datasets)
+    ):
+        for row in part:
+            values.setdefault(row[:4], []).append(row[4:6])
     published = read_published()
     cells = []
     for key, pairs in values.items():
-        mean, spread = np.mean(pairs, axis=0), np.std(pairs, axis=0)
+        mean, spread = np.mean(pairs, axis=0), np.std(pairs, axis=0, ddof=1)
         paper = published.get(key, {})
         cells.append(
             {
@@ -89,8 +107,29 @@ def coverage(n_datasets, n_bootstrap, n_jobs, numbers=tuple(TRUE)):
                 "length_published": paper.get("length_mean"),
             }
         )
+    return cells
+
+
+def of_default(n_datasets, n_jobs):
+    """Return the cells of the default of BootClus, which selects a model in each resample."""
+    cells = means(n_datasets, 200, n_jobs, tuple(TRUE), {"Auto": "auto"}, reselect=True)
     show_coverage(cells)
-    return {"datasets": n_datasets, "n_bootstrap": n_bootstrap, "cells": cells, "cpu": time.process_time() - start}
+    return {"datasets": n_datasets, "n_bootstrap": 200, "cells": cells}
+
+
+def with_stored(results):
+    """Return results with the cells of other models, and the default of BootClus, from the file."""
+    if not (record.RESULTS / f"{NAME}.json").exists():
+        return results
+    stored, measured = record.load(NAME), {cell["assumed_model"] for cell in results["cells"]}
+    others = [cell for cell in stored["cells"] if cell["assumed_model"] not in measured]
+    if others:
+        results = results | {"cells": others + results["cells"]}
+        results["kept"] = {
+            "models": sorted({cell["assumed_model"] for cell in others}),
+            "date": stored.get("kept", stored)["date"],
+        }
+    return {name: stored[name] for name in ("own",) if name in stored} | results
 
 
 def read_published():
@@ -128,8 +167,13 @@ def main():
     parser.add_argument("--datasets", type=int, default=100)
     parser.add_argument("--bootstrap", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--models", nargs="+", choices=ASSUMED, default=tuple(ASSUMED))
+    parser.add_argument("--own", type=int, metavar="DATASETS", help="also measure the default of BootClus")
     options = parser.parse_args()
-    record.write("reproduction_coverage", coverage(options.datasets, options.bootstrap, options.jobs))
+    results = coverage(options.datasets, options.bootstrap, options.jobs, names=options.models)
+    if options.own:
+        results["own"] = of_default(options.own, options.jobs)
+    record.write(NAME, with_stored(results))
 
 
 if __name__ == "__main__":

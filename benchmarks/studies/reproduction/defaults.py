@@ -5,7 +5,7 @@ results/reproduction_defaults.json in some 10 minutes.
 
 The other studies use the settings of the papers, or those that reproduce their numbers. Here each method has its
 defaults: only the number of clusters, neighbors or prototypes, the varied parameter of a table, and a seed are
-given. Features are standardized or raw as in the other studies. Tables of combinations without an estimator have
+given. Features of Table 3 are standardized, except for Bootclus. Tables of combinations without an estimator have
 no settings, and Tables 2 to 4 of Bootclus (coverage) and the figures are excluded.
 """
 

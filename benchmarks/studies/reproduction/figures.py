@@ -2,7 +2,7 @@
 
 Run it with ``python -m benchmarks.studies.reproduction.figures FOLDER``. It writes PNG files into the folder, and
 prints the statement of the source about each figure and the counts in ours. Figures of shipped or generated data
-are in the gallery (``examples/papers``).
+are examples of the documentation (``examples/papers``).
 
 Details that the sources leave open, and our choices:
 

@@ -112,12 +112,14 @@ def alternative_data(name):
 
 
 def models(name, published):
-    """Return the ARI of each covariance model, and its BIC relative to the best."""
+    """Return the ARI of each covariance model with the settings of the cells, and its BIC relative to the best."""
     data, results = load(name), {}
+    seed = np.random.RandomState(0).randint(np.iinfo(np.int32).max)  # that of the mixture of BootClus
     for model in MULTIVARIATE:
         try:
-            mixture = ParsimoniousGaussianMixture(data.n_clusters, covariance_models=[model], random_state=0)
-            mixture.fit(data.X)
+            mixture = ParsimoniousGaussianMixture(
+                data.n_clusters, covariance_models=[model], variance_floor=0, random_state=seed
+            ).fit(data.X)
         except ValueError:  # a covariance became singular
             continue
         results[model] = mixture.bic_, adjusted_rand_score(data.y, mixture.predict(data.X))

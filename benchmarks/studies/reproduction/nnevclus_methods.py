@@ -16,7 +16,7 @@ from evlearn.cluster import FocalFamily, Quantile
 from evlearn.cluster.neighbors.belief_peaks import belief_peaks
 from evlearn.neural import Solver
 
-STARTS = 5
+STARTS, SEEDS = 5, 5
 NEIGHBORS = 50
 LARGE = 1000  # number of samples from which fits take seconds
 FEW_SAMPLES = ("Wine", "Heart", "Glass", "Segment")
@@ -106,6 +106,8 @@ def protocol(name, method, n_batches=None, n_starts=None):
     n_batches, n_starts = n_batches or defaults[0], n_starts or defaults[1]
     runs = repeat(method, data, scale, n_batches, n_starts, **changes)
     description = f"{scale} attributes, {words(settings(method, data.n_clusters) | changes)}"
+    if method == "Bootclus":
+        return runs, f"{description}; mean over {len(runs.best)} of {n_batches} seeds{failures(runs, n_batches)}"
     return runs, f"{description}; best of {n_starts}" if random_start(method) else description
 
 
@@ -151,6 +153,8 @@ def timed_changes(method, n_samples):
 
 def effort(method, n_samples):
     """Return the number of batches, and of starts per batch; there are fewer for slow fits."""
+    if method == "Bootclus":  # the spread over seeds, which may lead to different maxima of the likelihood
+        return SEEDS, 1
     if n_samples <= LARGE:
         return (3 if method.startswith("NN") else 5), STARTS
     return (1 if method.startswith("NN") else 3), (2 if method == "NN-EV-bp" else STARTS)
@@ -165,16 +169,27 @@ def repeat(method, data, scale, n_batches, n_starts=STARTS, **changes):
     for batch in range(n_batches):
         results = []
         for start in range(n_starts):
-            model = fit(method, X, data.n_clusters, 100 * batch + start, **changes)
+            try:
+                model = fit(method, X, data.n_clusters, 100 * batch + start, **changes)
+            except ValueError:
+                if method != "Bootclus":
+                    raise
+                continue  # a covariance matrix is singular in all resamples
             results.append((getattr(model, "objective_", 0.0), adjusted_rand_score(data.y, model.labels_)))
-        best.append(min(results)[1])
+        if results:
+            best.append(min(results)[1])
         singles += [ari for _, ari in results]
         objectives += [objective for objective, _ in results]
     return Runs(best, singles, objectives)
 
 
+def failures(runs, n_batches):
+    """Return the reason of missing runs as text."""
+    return "" if len(runs.best) == n_batches else "; with the others a covariance matrix is singular"
+
+
 def random_start(method):
-    return method not in ("ECM-bp", "CCM-bp", "BPEC", "Bootclus")
+    return method not in ("ECM-bp", "CCM-bp", "BPEC")
 
 
 def settings(method, n_clusters):

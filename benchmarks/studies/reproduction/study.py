@@ -125,5 +125,6 @@ def run_parts(parts, quick):
         cells += results["cells"]
         if not quick:
             results |= {"left_out": list(MISSING_DATA)} if MISSING_DATA else {}
-            record.write(f"reproduction_{part}", results, packages=("torch",))
+            module = f"benchmarks.studies.reproduction.{part}"
+            record.write(f"reproduction_{part}", results, packages=("torch",), module=module)
     print(f"all parts: {sum(entry['within'] for entry in cells)} of {len(cells)} agree")

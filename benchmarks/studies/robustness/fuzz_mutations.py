@@ -252,7 +252,7 @@ def archive_mutant(content, number, random, seal=None):
     mode = number % 4
     if mode == 0:
         return bytes_mutant(content, random)
-    arrays = read_archive(_File(content), ("|u1", "|b1", "<i4", "<i8", "<f4", "<f8"))
+    arrays = read_archive(_File(content), ("|u1", "|b1", "<u2", "<i4", "<i8", "<f4", "<f8"))
     header = json.loads(arrays.pop("header").tobytes()) if "header" in arrays else None
     if mode == 1 and header is not None:
         header = json.loads(_readable(json_mutant(header, number // 4, random), header))

@@ -151,7 +151,14 @@ MODELS = {
 }
 #: Models with arrays in an archive beside the JSON file; the file that is mutated.
 SPLIT_MODELS = ("large model json", "large model npz")
-PARTITIONS = ("partition json", "partition json names", "partition npz", "partition npz mmap")
+PARTITIONS = (
+    "partition json",
+    "partition json names",
+    "partition npz",
+    "partition npz mmap",
+    "partition lists json",
+    "partition lists npz mmap",
+)
 CHECKPOINTS = {
     "checkpoint ECM": ECM(2, random_state=0, n_init=2),
     "checkpoint ECM adaptive": ECM(2, metric="adaptive", random_state=0),
@@ -271,7 +278,10 @@ def _partition(name, folder):
     masses = np.random.default_rng(0).dirichlet(np.ones(len(sets)), size=5)
     names = [f"object {k}" for k in range(5)] if name.endswith("names") else None
     suffix = ".npz" if "npz" in name else ".json"
-    CredalPartition(masses, sets, names).save(folder / f"p{suffix}")
+    partition = CredalPartition(masses, sets, names)
+    if "lists" in name:  # masses on few of many sets
+        partition = CredalPartition.from_hard(np.arange(257))[:5]
+    partition.save(folder / f"p{suffix}")
     content = (folder / f"p{suffix}").read_bytes()
     document = json.loads(content) if suffix == ".json" else None
 

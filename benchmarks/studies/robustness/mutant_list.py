@@ -103,6 +103,8 @@ TESTS = {
         "tests/mixture",
         "tests/cluster/model_based/test_bootclus.py",
     ),
+    "kernels/seeds.pyx": ("tests/kernels/test_seeds.py",),
+    "kernels/trees.pyx": ("tests/classify/test_forest.py",),
     "kernels/same_cluster.pyx": ("tests/cluster/model_based/test_bootclus.py",),
     "kernels/label_search.pyx": ("tests/kernels", "tests/cluster/neighbors/test_eknnclus.py"),
     "cluster/set_costs.py": (
@@ -854,14 +856,14 @@ FROM_THE_THIRD_REVIEW = [
     ),
     Mutant(
         "classify/leaves.py",
-        "(tree.weighted_n_node_samples < smallest)",
-        "(tree.weighted_n_node_samples <= smallest)",
-        "nodes of min_samples_split samples are not divided",
+        "number[self.roots],",
+        "self.roots,",
+        "the roots of pruned trees are nodes of other trees",
     ),
     Mutant(
         "classify/leaves.py",
-        "counts[~counts.any(axis=1)] = 1",
-        "counts[~counts.any(axis=1)] = 0",
+        "shares[~shares.any(axis=1)] = 1",
+        "shares[~shares.any(axis=1)] = 0",
         "a sample that is in the bag of every tree has NaN as masses",
     ),
     Mutant(
@@ -1245,7 +1247,43 @@ OF_ROBUST_DEFAULTS = [
     ),
 ]
 
-MUTANTS = FROM_THE_REVIEW + CHOSEN + FROM_THE_THIRD_REVIEW + CHOSEN_LATER + OF_ROBUST_DEFAULTS
+OF_SEEDS_AND_TREES = [
+    Mutant(
+        "kernels/seeds.pyx",
+        "if best < 0 or square < least:",
+        "if best < 0 or square > least:",
+        "the worst candidate becomes a seed",
+    ),
+    Mutant(
+        "kernels/seeds.pyx",
+        "square += weights[i] * current[i]",
+        "square += current[i]",
+        "candidates are compared without weights",
+    ),
+    Mutant(
+        "kernels/trees.pyx",
+        "rows[i, feature] > thresholds[node]",
+        "rows[i, feature] >= thresholds[node]",
+        "rows on a threshold reach the wrong leaf",
+    ),
+    Mutant(
+        "kernels/trees.pyx",
+        "weights[node] < smallest",
+        "weights[node] <= smallest",
+        "nodes of min_samples_split samples are not divided",
+    ),
+    Mutant(
+        "kernels/trees.pyx",
+        "out[i, j] += weight * node[j]",
+        "out[i, j] += node[j]",
+        "trees that contain a sample vote about it",
+    ),
+]
+
+MUTANTS = (
+    *(*FROM_THE_REVIEW, *CHOSEN, *FROM_THE_THIRD_REVIEW, *CHOSEN_LATER),
+    *(*OF_ROBUST_DEFAULTS, *OF_SEEDS_AND_TREES),
+)
 
 
 def tests_of(file):

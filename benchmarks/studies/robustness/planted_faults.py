@@ -20,7 +20,8 @@ from benchmarks.common.reference import ROOT
 from benchmarks.studies.robustness.mutants import SITECUSTOMIZE, compiled_kernels, copy_files
 
 #: Markers of the tiers, as in the Makefile.
-MARKERS = {"test": "not slow and not long and not timing", "test-all": "not long and not timing"}
+FREQUENT = "not long and not timing and not integration"
+MARKERS = {"test": f"not slow and {FREQUENT}", "test-all": FREQUENT}
 
 
 class Fault(NamedTuple):

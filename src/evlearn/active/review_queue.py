@@ -15,7 +15,6 @@ from evlearn.classify import LabelIssues
 from evlearn.constraints import PairwiseConstraints
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, n_rows_of, partition_for, split_pipeline
-from evlearn.partition.verdict import risks
 from evlearn.preprocessing.reading import split_columns
 from evlearn.storage.codec import describe_errors, read_json
 from evlearn.utils.files import atomic_write, check_folder
@@ -69,7 +68,7 @@ def review_queue(
     if isinstance(result, LabelIssues):
         return _queue_of_issues(result, budget)
     partition = _partition_of(result, X)
-    risk = risks(partition.masses, partition.focal_sets)
+    risk = partition.risks()
     n_reviewed = read_budget(budget, len(risk), int((~partition.verdict().sure).sum()))
     order = np.lexsort((np.arange(len(risk)), -risk))[:n_reviewed]
     return ReviewQueue(
@@ -169,7 +168,7 @@ class ReviewQueue:
             "candidates": self.partition.verdict().labels(names),
             "risk": self.risks,
             "doubt": self.partition.doubt(),
-            "outlier_score": self.partition.masses[:, 0],
+            "outlier_score": self.partition.mass_table[:, 0],
         }
         index = self.partition.sample_index
         frame = pd.DataFrame(columns, index=None if index is None else pd.Index(index))

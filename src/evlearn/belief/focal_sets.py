@@ -16,12 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from evlearn.belief.notation import Frame, SetLike, format_set, read_frame, read_set, read_table
+from evlearn.belief.trees import Tree, read_tree
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 _Kind = TypeVar("_Kind", bound=np.generic)
 _MAX_FRAME_SIZE_OF_FULL = 20
 #: Maximum number of entries of a matrix, 2 GiB in double precision.
 _MAX_MATRIX_ENTRIES = 1 << 28
+#: Number of entries of a membership table, 64 MiB, above which a family stores the members of its sets instead.
+_MAX_TABLE_ENTRIES = 1 << 26
 
 
 class FocalSets:
@@ -55,10 +58,27 @@ class FocalSets:
     2
     """
 
+    _table: BoolArray | None
+
     def __init__(self, sets: Iterable[SetLike], frame: Frame) -> None:
         names, size = read_frame(frame)
-        rows = [read_set(subset, names, size) for subset in sets]
-        self._build(np.array(rows, dtype=bool).reshape(-1, size), names)
+        members = [np.flatnonzero(read_set(subset, names, size)) for subset in sets]
+        self._build_from_lists(*_concatenate(members), size, names)
+
+    def _build_from_lists(
+        self, begin: IntArray, members: IntArray, size: int, names: tuple[str, ...] | None
+    ) -> None:
+        """Build the family from the sorted members of each set, which are stored if a table would be too large."""
+        if (len(begin) - 1) * size <= _MAX_TABLE_ENTRIES:
+            membership = np.zeros((len(begin) - 1, size), dtype=bool)
+            membership[np.repeat(np.arange(len(begin) - 1), np.diff(begin)), members] = True
+            self._build(membership, names)
+            return
+        self._set_lists(*_sorted_lists(begin, members), size, names)
+
+    def _set_lists(self, begin: IntArray, members: IntArray, size: int, names: tuple[str, ...] | None) -> None:
+        self.__dict__["lists"] = _make_read_only(begin), _make_read_only(members)
+        self._shape, self._names, self._table = (len(begin) - 1, size), names, None
 
     def _build(self, membership: BoolArray, names: tuple[str, ...] | None) -> None:
         if membership.any(axis=1).all():
@@ -67,8 +87,12 @@ class FocalSets:
         order = np.argsort(keys, kind="stable")
         order = order[np.r_[True, keys[order[1:]] != keys[order[:-1]]]]
         in_order = len(order) == len(membership) and np.array_equal(order, np.arange(len(order)))
-        self._membership = _make_read_only(np.ascontiguousarray(membership if in_order else membership[order]))
-        self._names = names
+        table = np.ascontiguousarray(membership if in_order else membership[order])
+        if table.size > _MAX_TABLE_ENTRIES:
+            self._set_lists(*_lists_of(table), table.shape[1], names)
+            return
+        self._table = _make_read_only(table)
+        self._shape, self._names = table.shape, names
 
     # Common families
 
@@ -109,7 +133,8 @@ class FocalSets:
         FocalSets
             Family in the order of `FocalSets`.
         """
-        return cls.from_membership(np.eye(read_frame(frame)[1], dtype=bool), frame)
+        names, size = read_frame(frame)
+        return cls._from_lists(np.arange(size + 1), np.arange(size), size, names)
 
     @classmethod
     def simple(cls, frame: Frame) -> FocalSets:
@@ -125,8 +150,7 @@ class FocalSets:
         FocalSets
             Family in the order of `FocalSets`.
         """
-        size = read_frame(frame)[1]
-        return cls.from_membership(np.vstack([np.eye(size, dtype=bool), np.ones((1, size), dtype=bool)]), frame)
+        return cls.singletons(frame).with_omega()
 
     @classmethod
     def pairs(
@@ -150,17 +174,16 @@ class FocalSets:
         """
         names, size = read_frame(frame)
         subsets = combinations(range(size), 2) if pairs is None else pairs
-        rows = [read_set(pair, names, size) for pair in subsets]
-        not_pairs = [row for row in rows if row.sum() != 2]
+        all_members = [np.flatnonzero(read_set(pair, names, size)) for pair in subsets]
+        not_pairs = [members for members in all_members if len(members) != 2]
         if not_pairs:
             raise ValueError(
-                f"pairs must be sets of 2 different elements, got {format_set(not_pairs[0], names)}; "
+                f"pairs must be sets of 2 different elements, got "
+                f"{format_set(np.isin(np.arange(size), not_pairs[0]), names)}; "
                 "for sets of other sizes use `FocalSets(sets, frame)`."
             )
-        table = [np.eye(size, dtype=bool), np.array(rows, dtype=bool).reshape(-1, size)]
-        if include_omega:
-            table.append(np.ones((1, size), dtype=bool))
-        return cls.from_membership(np.vstack(table), frame)
+        sets = [*np.arange(size)[:, None], *all_members, *([np.arange(size)] if include_omega else [])]
+        return cls._from_lists(*_concatenate(sets), size, names)
 
     @classmethod
     def from_membership(cls, table: npt.ArrayLike, frame: Frame | None = None) -> FocalSets:
@@ -186,17 +209,141 @@ class FocalSets:
         family._build(membership, names)
         return family
 
+    @classmethod
+    def from_tree(cls, tree: Tree, frame: Frame | None = None) -> FocalSets:
+        """Return the empty set, the singletons, the inner nodes of a tree, and the frame.
+
+        The set of an inner node contains the elements below it, for example the subtypes of a type of cells.
+
+        Parameters
+        ----------
+        tree : mapping or sequence
+            Names with their children, ``{"T": {"CD4": ["naive", "memory"], "CD8": None}, "B": None}``; or lists of
+            lists, such as ``[[0, 1], [2, 3]]`` for cluster numbers; or the parent of each node,
+            ``{"naive": "CD4", "memory": "CD4", "CD4": "T", "CD8": "T"}``.
+        frame : int or sequence of str, default=None
+            The frame; with None, the leaves in the order of the tree. If it contains only some nodes, such as the
+            ``classes_`` of a classifier, the other nodes are ignored; if it contains an inner node, this is also
+            an element.
+
+        Returns
+        -------
+        FocalSets
+            Family in the order of `FocalSets`.
+
+        Examples
+        --------
+        >>> from evlearn.belief import FocalSets
+        >>> tree = {"T": {"CD4": ["naive", "memory"], "CD8": None}, "B": None}
+        >>> FocalSets.from_tree(tree).labels[5:]
+        ('{naive,memory}', '{naive,memory,CD8}', 'Ω')
+        >>> FocalSets.from_tree([[0, 1], [2, 3]]).labels[5:]
+        ('{0,1}', '{2,3}', 'Ω')
+        """
+        leaves, ancestors = read_tree(tree)
+        if frame is None:
+            has_names = any(isinstance(leaf, str) for leaf in leaves)
+            frame = [str(leaf) for leaf in leaves] if has_names else max(map(int, leaves)) + 1
+        names, size = read_frame(frame)
+        sets: dict[Any, list[int]] = {}
+        for element, name in enumerate(names or range(size)):
+            if name not in ancestors:
+                raise ValueError(f"tree lacks {name!r}, which is in the frame; add it to the tree.")
+            for node in ancestors[name]:
+                sets.setdefault(node, []).append(element)
+        return cls.simple(size).with_sets(sets.values()).with_names(names)
+
+    @classmethod
+    def from_lists(cls, begin: IntArray, members: IntArray, frame: Frame) -> FocalSets:
+        """Return the family of sets in CSR form, as in `lists`.
+
+        Parameters
+        ----------
+        begin : ndarray of int of shape (n_sets + 1,)
+            Position of the first member of each set.
+        members : ndarray of int of shape (n_members,)
+            Sorted element numbers of each set.
+        frame : int or sequence of str
+            Number of elements of the frame, or their names.
+
+        Returns
+        -------
+        FocalSets
+            Family in the order of `FocalSets`.
+        """
+        names, size = read_frame(frame)
+        return cls._from_lists(np.asarray(begin, dtype=np.intp), np.asarray(members, dtype=np.intp), size, names)
+
+    @classmethod
+    def _from_lists(
+        cls, begin: IntArray, members: IntArray, size: int, names: tuple[str, ...] | None
+    ) -> FocalSets:
+        """Return the family of the sets with these sorted members, in any order."""
+        family = cls.__new__(cls)
+        family._build_from_lists(begin, members, size, names)
+        return family
+
     # Sets and elements
 
     @property
     def membership(self) -> BoolArray:
-        """Membership table, read-only, with a row per set and a column per element."""
-        return self._membership
+        """Membership table, read-only, with a row per set and a column per element.
+
+        A table of more than 64 MiB is not stored, but computed from `lists` in each call.
+        """
+        return self.rows(np.arange(len(self))) if self._table is None else self._table
+
+    @cached_property
+    def lists(self) -> tuple[IntArray, IntArray]:
+        """Elements of all sets, one after the other, in CSR form: where the sets begin, and the elements."""
+        begin, members = _lists_of(self.membership)
+        return _make_read_only(begin), _make_read_only(members)
+
+    def rows(self, positions: npt.ArrayLike) -> BoolArray:
+        """Return rows of the membership table, read-only.
+
+        Parameters
+        ----------
+        positions : array-like of int of shape (n,)
+            Positions of sets.
+
+        Returns
+        -------
+        ndarray of bool of shape (n, n_elements)
+            Rows of the table.
+        """
+        numbers = np.asarray(positions, dtype=np.intp)
+        if self._table is not None:
+            return _make_read_only(self._table[numbers])
+        (sets, members), table = self.members_of(numbers), np.zeros((len(numbers), self.frame_size), dtype=bool)
+        table[sets, members] = True
+        return _make_read_only(table)
+
+    def members_of(self, positions: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the members of sets as pairs of indices.
+
+        Parameters
+        ----------
+        positions : ndarray of shape (n,)
+            Positions of sets.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+            Index in `positions`.
+        ndarray of shape (n_pairs,)
+            Index of an element of this set.
+        """
+        begin, members = self.lists
+        sizes = begin[positions + 1] - begin[positions]
+        sets = np.repeat(np.arange(len(positions)), sizes)
+        offsets = np.arange(len(sets)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return sets, members[np.repeat(begin[positions], sizes) + offsets]
 
     @property
     def frame_size(self) -> int:
         """Number of elements of the frame."""
-        return int(self._membership.shape[1])
+        return int(self._shape[1])
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -211,7 +358,8 @@ class FocalSets:
     @cached_property
     def sizes(self) -> IntArray:
         """Number of elements of each set."""
-        return _make_read_only(np.asarray(self._membership.sum(axis=1), dtype=np.intp))
+        sizes = np.diff(self.lists[0]) if self._table is None else self._table.sum(axis=1)
+        return _make_read_only(np.asarray(sizes, dtype=np.intp))
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -219,7 +367,10 @@ class FocalSets:
 
         Names with special characters, such as commas or braces, are JSON strings: ``{"a,b",c}``.
         """
-        return tuple(format_set(row, self._names) for row in self._membership)
+        return tuple(self._format(position) for position in range(len(self)))
+
+    def _format(self, position: int) -> str:
+        return format_set(self.rows([position])[0], self._names)
 
     @property
     def is_full(self) -> bool:
@@ -236,7 +387,7 @@ class FocalSets:
         """Position of each singleton in the family, -1 if it is missing."""
         positions = np.full(self.frame_size, -1, dtype=np.intp)
         (rows,) = np.nonzero(self.sizes == 1)
-        positions[self._membership[rows].argmax(axis=1)] = rows
+        positions[self.members_of(rows)[1]] = rows
         return _make_read_only(positions)
 
     # Lookup
@@ -283,7 +434,7 @@ class FocalSets:
 
     @cached_property
     def _sorted_keys(self) -> tuple[npt.NDArray[Any], IntArray]:
-        keys = _lookup_keys(self._membership)
+        keys = _lookup_keys(self.membership)
         order = np.argsort(keys)
         return keys[order], order
 
@@ -302,8 +453,11 @@ class FocalSets:
         FocalSets
             Larger family.
         """
-        rows = [read_set(subset, self._names, self.frame_size) for subset in sets]
-        return self._make_family(np.vstack([self._membership, *[row[None] for row in rows]]))
+        added = [np.flatnonzero(read_set(subset, self._names, self.frame_size)) for subset in sets]
+        begin, members = self.lists
+        more_begin, more_members = _concatenate(added)
+        all_begin, all_members = np.r_[begin, begin[-1] + more_begin[1:]], np.r_[members, more_members]
+        return FocalSets._from_lists(all_begin, all_members, self.frame_size, self._names)
 
     def with_omega(self) -> FocalSets:
         """Return the family with the whole frame."""
@@ -322,7 +476,10 @@ class FocalSets:
         FocalSets
             Family with the new names.
         """
-        return FocalSets.from_membership(self._membership, self.frame_size if names is None else names)
+        new_names, size = read_frame(self.frame_size if names is None else names)
+        if size != self.frame_size:
+            raise ValueError(f"table has {self.frame_size} columns but frame has {size} elements.")
+        return FocalSets._from_lists(*self.lists, self.frame_size, new_names)
 
     def closure(self, operation: Literal["intersection", "union"]) -> FocalSets:
         """Return the closure of the family under intersection, or union.
@@ -343,7 +500,7 @@ class FocalSets:
         combine = operations[operation]
         family = self
         while True:
-            sets = family._membership
+            sets = family.membership
             larger = self._make_family(combine(sets[:, None], sets[None]).reshape(-1, self.frame_size))
             if len(larger) == len(family):
                 return family
@@ -362,8 +519,9 @@ class FocalSets:
     def _gap(self, operation: np.ufunc) -> tuple[int, ...] | None:
         if self.is_full:
             return None
-        for row in self._membership:
-            results = operation(row, self._membership)
+        table = self.membership
+        for row in table:
+            results = operation(row, table)
             missing = self.positions(results) < 0
             if missing.any():
                 return tuple(np.flatnonzero(results[missing.argmax()]).tolist())
@@ -436,7 +594,7 @@ class FocalSets:
     @cached_property
     def bit_codes(self) -> IntArray:
         """Codes of the sets as integers, with bit e for element e (full families)."""
-        return _make_read_only(np.asarray(self._membership @ (1 << np.arange(self.frame_size)), dtype=np.intp))
+        return _make_read_only(np.asarray(self.membership @ (1 << np.arange(self.frame_size)), dtype=np.intp))
 
     def _overlaps(self, other: FocalSets) -> FloatArray:
         if other.frame_size != self.frame_size:
@@ -448,7 +606,7 @@ class FocalSets:
             raise ValueError(
                 f"a matrix of {len(self)} by {len(other)} focal sets does not fit in memory; use fewer focal sets."
             )
-        return np.asarray(self._membership.astype(float) @ other._membership.T.astype(float))
+        return np.asarray(self.membership.astype(float) @ other.membership.T.astype(float))
 
     @staticmethod
     def _make_matrix(table: npt.NDArray[Any]) -> FloatArray:
@@ -457,14 +615,16 @@ class FocalSets:
     # Sequence of tuples
 
     def __len__(self) -> int:
-        return int(self._membership.shape[0])
+        return int(self._shape[0])
 
     def __getitem__(self, position: int) -> tuple[int, ...]:
         if not isinstance(position, (int, np.integer)):
             raise TypeError(
                 f"the position of a focal set must be an integer, got {position!r}; use list(focal_sets)[...]."
             )
-        return tuple(np.flatnonzero(self._membership[position]).tolist())
+        begin, members = self.lists
+        number = range(len(self))[position]
+        return tuple(members[begin[number] : begin[number + 1]].tolist())
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
         return (self[position] for position in range(len(self)))
@@ -476,19 +636,24 @@ class FocalSets:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FocalSets):
             return NotImplemented
-        return self._names == other._names and np.array_equal(self._membership, other._membership)
+        if self._names != other._names or self._shape != other._shape:
+            return False
+        if self._table is not None and other._table is not None:
+            return np.array_equal(self._table, other._table)
+        return all(np.array_equal(mine, others) for mine, others in zip(self.lists, other.lists, strict=True))
 
     def __hash__(self) -> int:
-        return hash((self._names, self._membership.shape, self._membership.tobytes()))
+        content = self.lists[1] if self._table is None else self._table
+        return hash((self._names, self._shape, content.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FocalSets.from_membership, (np.array(self._membership), self._names or self.frame_size)
+        if self._table is None:
+            return FocalSets._from_lists, (*map(np.array, self.lists), self.frame_size, self._names)
+        return FocalSets.from_membership, (np.array(self._table), self._names or self.frame_size)
 
     def __repr__(self) -> str:
         ends = [*range(6), *range(len(self) - 2, len(self))]
-        texts = [
-            format_set(self._membership[k], self._names) for k in (range(len(self)) if len(self) <= 12 else ends)
-        ]
+        texts = [self._format(k) for k in (range(len(self)) if len(self) <= 12 else ends)]
         if len(self) > 12:
             texts.insert(6, "...")
         count = f"{len(self)} sets on " if len(self) > 12 else ""
@@ -499,6 +664,29 @@ def _make_read_only(array: npt.NDArray[_Kind]) -> npt.NDArray[_Kind]:
     """Make an array read-only, because cached arrays are returned many times."""
     array.flags.writeable = False
     return array
+
+
+def _lists_of(membership: BoolArray) -> tuple[IntArray, IntArray]:
+    """Return the members of the sets of a table in CSR form."""
+    begin = np.concatenate([[0], np.cumsum(membership.sum(axis=1))])
+    return begin.astype(np.intp), np.nonzero(membership)[1]
+
+
+def _concatenate(members: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+    """Return the sorted members of sets in CSR form."""
+    begin = np.cumsum([0, *(len(elements) for elements in members)])
+    return begin.astype(np.intp), np.concatenate([np.empty(0, dtype=np.intp), *members])
+
+
+def _sorted_lists(begin: IntArray, members: IntArray) -> tuple[IntArray, IntArray]:
+    """Return different sets with the empty set in CSR form, in the order of a family."""
+    sizes = np.diff(begin)
+    tables = [np.empty((1, 0), dtype=np.intp)]
+    for size in np.unique(sizes[sizes > 0]):
+        first = begin[:-1][sizes == size]
+        tables.append(np.unique(members[first[:, None] + np.arange(size)], axis=0))
+    ordered_sizes = np.concatenate([np.full(len(table), table.shape[1]) for table in tables])
+    return np.concatenate([[0], np.cumsum(ordered_sizes)]), np.concatenate([table.ravel() for table in tables])
 
 
 def _order_keys(membership: BoolArray) -> npt.NDArray[Any]:

@@ -67,7 +67,9 @@ def contextual_discount(masses: npt.ArrayLike, focal_sets: FocalSets, rates: npt
 
     References
     ----------
-    Mercier et al. (2008).
+    Mercier et al. (2008), Refined modeling of sensor reliability in the belief function
+    framework using contextual discounting, Information Fusion 9,
+    doi:10.1016/j.inffus.2006.08.001.
 
     Examples
     --------

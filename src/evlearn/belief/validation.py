@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from evlearn.belief.focal_sets import FocalSets
 from evlearn.utils.chunks import row_blocks
+from evlearn.utils.sparse_rows import SparseRows
 from evlearn.utils.typing import FloatArray
 
 #: Largest deviation of the sum of a row from 1, by item size (double and single precision).
@@ -57,6 +58,15 @@ def check_masses(masses: npt.ArrayLike, focal_sets: FocalSets, *, name: str = "m
     return values
 
 
+def check_sparse_masses(masses: SparseRows, focal_sets: FocalSets) -> None:
+    """Check masses that are stored as lists, without a table of all sets."""
+    with np.errstate(invalid="ignore"):
+        is_valid = np.abs(masses.sum_rows() - 1) <= _SUM_TOLERANCE[masses.dtype.itemsize]
+    is_valid[masses.row_numbers[~(masses.values >= 0)]] = False
+    if not is_valid.all():
+        _raise_for_row(masses, int(np.argmin(is_valid)), focal_sets, "masses")
+
+
 def as_mass_array(masses: npt.ArrayLike, focal_sets: FocalSets, *, name: str = "masses") -> FloatArray:
     """Return masses as a float32 or float64 array with the right number of columns; values are not checked."""
     if not isinstance(focal_sets, FocalSets):
@@ -79,7 +89,7 @@ def as_mass_array(masses: npt.ArrayLike, focal_sets: FocalSets, *, name: str = "
     return values
 
 
-def _raise_for_row(rows: FloatArray, row: int, focal_sets: FocalSets, name: str) -> NoReturn:
+def _raise_for_row(rows: FloatArray | SparseRows, row: int, focal_sets: FocalSets, name: str) -> NoReturn:
     values = rows[row]
     unusable = np.flatnonzero(~np.isfinite(values))
     if len(unusable):

@@ -2,7 +2,10 @@
 
 import math
 import os
+import shutil
+import tempfile
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from io import BytesIO
@@ -13,9 +16,12 @@ import numpy as np
 
 from evlearn.blocks.scratch import MappedFile, Scratch
 from evlearn.utils.files import check_folder, make_temporary, move_into_place, remove, unlock
+from evlearn.utils.sparse_rows import SparseRows
 from evlearn.utils.urls import RemotePath, import_pyarrow, is_url, to_path
 
 _LOCK = threading.Lock()
+#: Columns of Parquet files for sparse masses: positions of focal sets, and the masses on them.
+SPARSE_COLUMNS = ("sets", "masses")
 
 
 class Target(ABC):
@@ -71,6 +77,50 @@ class MemoryTarget(Target):
                 self._scratch = Scratch(None)
                 self._file = _allocate(self._scratch.path, self._array.dtype, self._array.shape)
         return {"_array": None, "_file": self._file, "_scratch": None}
+
+
+class SparseTarget(Target):
+    """Rows in memory that are mostly 0. Tasks in other processes write them to files in a temporary folder."""
+
+    in_memory = True
+
+    def __init__(self) -> None:
+        self._parts: dict[int, SparseRows] = {}
+        self._folder: str | None = None
+        self._finalizer: Any = None
+
+    def write_rows(self, start: int, values: Any, keys: Any = None) -> None:
+        """Write rows from `start` on."""
+        if len(values) == 0:
+            return
+        if self._folder is None:
+            self._parts[start] = values
+            return
+        arrays = {name: getattr(values, name) for name in ("starts", "columns", "values")}
+        temporary = Path(self._folder, f".{start}.{os.getpid()}.npz")
+        np.savez(temporary, n_columns=values.n_columns, **arrays)
+        temporary.replace(Path(self._folder, f"{start}.npz"))
+
+    def finish(self) -> SparseRows:
+        """Return the rows."""
+        for path in [] if self._folder is None else Path(self._folder).glob("[0-9]*.npz"):
+            with np.load(path, allow_pickle=False) as arrays:
+                lists = arrays["starts"], arrays["columns"], arrays["values"]
+                self._parts[int(path.stem)] = SparseRows(*lists, n_columns=int(arrays["n_columns"]))
+        self.abandon()
+        return SparseRows.concatenate([self._parts[start] for start in sorted(self._parts)])
+
+    def abandon(self) -> None:
+        """Remove the temporary folder, if there is one."""
+        if self._finalizer is not None:
+            self._finalizer()
+
+    def __getstate__(self) -> dict[str, Any]:
+        with _LOCK:
+            if self._folder is None:
+                self._folder = tempfile.mkdtemp(prefix=".evlearn-")
+                self._finalizer = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        return {"_parts": {}, "_folder": self._folder, "_finalizer": None}
 
 
 class NpyTarget(Target):
@@ -156,7 +206,13 @@ class UrlTarget(Target):
 
 
 def make_target(
-    out: str | os.PathLike[str] | None, n_rows: int, columns: Any, dtype: Any, key_names: Sequence[str] = ()
+    out: str | os.PathLike[str] | None,
+    n_rows: int,
+    columns: Any,
+    dtype: Any,
+    key_names: Sequence[str] = (),
+    *,
+    is_sparse: bool = False,
 ) -> Target:
     """Return the target for the parameter `out` of a prediction.
 
@@ -172,12 +228,14 @@ def make_target(
         Type of the numbers.
     key_names : sequence of str, default=()
         Names of the columns that identify the samples, which are the first columns of Parquet files.
+    is_sparse : bool, default=False
+        Whether results are `SparseRows`. Parquet files contain lists of names of columns, and of values.
     """
     shape = (n_rows,) if columns is None else (n_rows, len(columns))
     if out is None:
-        return MemoryTarget(shape, dtype)
+        return SparseTarget() if is_sparse else MemoryTarget(shape, dtype)
     check_out(out)
-    names = ["cluster"] if columns is None else list(columns)
+    names = ["cluster"] if columns is None else list(SPARSE_COLUMNS) if is_sparse else list(columns)
     if to_path(out).suffix == ".parquet":
         check_key_names([name for name in key_names if name in names])
     if is_url(out):
@@ -195,9 +253,21 @@ def check_key_names(names: Sequence[str]) -> None:
 
 
 def _table(columns: list[str], values: Any, keys: Any) -> Any:
-    result_columns = np.ascontiguousarray(np.atleast_2d(values.T))
+    if isinstance(values, SparseRows):
+        return _table_of_lists(columns, values, keys)
+    if values.dtype.names is not None:
+        result_columns = [np.ascontiguousarray(values[name]) for name in columns]
+    else:
+        result_columns = list(np.ascontiguousarray(np.atleast_2d(values.T)))
     names = [*([] if keys is None else keys.column_names), *columns]
     return import_pyarrow().table([*([] if keys is None else keys.columns), *result_columns], names=names)
+
+
+def _table_of_lists(columns: list[str], values: SparseRows, keys: Any) -> Any:
+    pyarrow = import_pyarrow()
+    lists = [pyarrow.ListArray.from_arrays(values.starts, items) for items in (values.columns, values.values)]
+    names = [*([] if keys is None else keys.column_names), *columns]
+    return pyarrow.table([*([] if keys is None else keys.columns), *lists], names=names)
 
 
 def _write_table(table: Any, file: Any) -> None:

@@ -80,6 +80,13 @@ class Annotations:
     ----------
     Dawid and Skene (1979) for confusion matrices; Denœux (2013) for uncertain answers.
 
+    - Dawid and Skene (1979), Maximum likelihood estimation of observer error-rates
+      using the EM algorithm, Journal of the Royal Statistical Society: Series C 28,
+      doi:10.2307/2346806.
+    - Denœux (2013), Maximum likelihood estimation from uncertain data in the belief
+      function framework, IEEE Transactions on Knowledge and Data Engineering 25,
+      doi:10.1109/TKDE.2011.201.
+
     Examples
     --------
     >>> from evlearn.classify import Annotations

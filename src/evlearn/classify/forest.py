@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from evlearn.belief import FocalSets, check_masses, commonality, contour, expand_masses, pignistic
 from evlearn.classify.base import EvidentialClassifier
 from evlearn.classify.labels import Labels, singletons_and_frame
-from evlearn.classify.leaves import Leaves
+from evlearn.classify.leaves import GrownTrees, Leaves, mean_masses, reached_nodes
 from evlearn.classify.samples import distinct_rows, in_units, read_weights, usual_values
 from evlearn.classify.weights_of_evidence import masses_of_logs
 from evlearn.neighbors import BoxTree
@@ -107,6 +107,12 @@ class EvidentialForestClassifier(EvidentialClassifier):
     References
     ----------
     Geurts et al. (2006) for the trees; Walley (1996) for the leaves.
+
+    - Geurts et al. (2006), Extremely randomized trees, Machine Learning 63,
+      doi:10.1007/s10994-006-6226-1.
+    - Walley (1996), Inferences from multinomial data: learning about a bag of marbles,
+      Journal of the Royal Statistical Society: Series B 58,
+      doi:10.1111/j.2517-6161.1996.tb02065.x.
 
     Examples
     --------
@@ -205,7 +211,7 @@ class EvidentialForestClassifier(EvidentialClassifier):
         ]
         best = min(choices, key=lambda choice: choice.loss)
         self._leaves, self.effective_n_estimators_, self.min_samples_split_ = (
-            best.leaves,
+            best.trees.leaves(best.size),
             best.effective_n_estimators,
             best.size,
         )
@@ -252,13 +258,14 @@ class EvidentialForestClassifier(EvidentialClassifier):
     def _choose(self, forest: "_Forest", rows: FloatArray, targets: FloatArray, sample: "_Sample") -> "_Choice":
         """Return the node size and the effective number of trees with the smallest out-of-bag log-loss."""
         focal_sets, choices = sample.focal_sets, []
+        trees = GrownTrees.of(forest.trees, len(focal_sets) - 1, self.prior_strength)
+        nodes = reached_nodes(trees, rows)
         for size in _SIZES if self.min_samples_split == "auto" else (self.min_samples_split,):
-            leaves = Leaves.of(forest.trees, len(focal_sets) - 1, self.prior_strength, size)
-            predictions = leaves.predict(rows, forest.out_of_bag)
+            predictions = mean_masses(nodes, trees.pruned_masses(size), forest.out_of_bag)
             number, loss = _fit_effective_number(
                 predictions, targets, focal_sets, self.effective_n_estimators, sample.weights
             )
-            choices.append(_Choice(number, loss, size, leaves, predictions))
+            choices.append(_Choice(number, loss, size, trees, predictions))
         return min(choices, key=lambda choice: choice.loss)
 
     def _out_of_bag(self, X: Any, best: "_Choice", sample: "_Sample", places: IntArray | None) -> CredalPartition:
@@ -273,7 +280,7 @@ class EvidentialForestClassifier(EvidentialClassifier):
             if len(removed):
                 others = data[removed]
                 others = self._known_gaps().fill(others) if np.isnan(others).any() else others
-                complete[removed] = best.leaves.predict(self._scale(others))
+                complete[removed] = self._leaves.predict(self._scale(others))
             predictions = complete
         masses = combine_copies(predictions, self.focal_sets_, best.effective_n_estimators)
         return with_names_of(X, of_classes(CredalPartition(masses, self.focal_sets_, validate=False)))
@@ -371,12 +378,12 @@ class _Forest(NamedTuple):
 
 
 class _Choice(NamedTuple):
-    """Chosen parameters, with their loss, leaves and out-of-bag predictions."""
+    """Chosen parameters, with their loss, trees and out-of-bag predictions."""
 
     effective_n_estimators: float
     loss: float
     size: int
-    leaves: Leaves
+    trees: GrownTrees
     predictions: FloatArray
 
 
@@ -428,7 +435,9 @@ def masses_from_forest(
 
     References
     ----------
-    Walley (1996).
+    Walley (1996), Inferences from multinomial data: learning about a bag of marbles,
+    Journal of the Royal Statistical Society: Series B 58,
+    doi:10.1111/j.2517-6161.1996.tb02065.x.
 
     Examples
     --------
@@ -450,7 +459,7 @@ def masses_from_forest(
     if rows.shape[1] != last.n_features_in_:
         raise ValueError(f"X must have the {last.n_features_in_} features of the forest, got {rows.shape[1]}.")
     sets = FocalSets.simple([str(name) for name in last.classes_])
-    leaves = Leaves.of(last.estimators_, len(sets) - 1, prior_strength)
+    leaves = GrownTrees.of(last.estimators_, len(sets) - 1, prior_strength).leaves()
     masses = combine_copies(leaves.predict(rows), sets, effective_n_estimators)
     return with_names_of(X, of_classes(CredalPartition(masses, sets, validate=False)))
 

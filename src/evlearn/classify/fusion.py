@@ -110,6 +110,10 @@ class FusionClassifier(EvidentialClassifier):
     ----------
     Mercier et al. (2008) for contextual discounting.
 
+    - Mercier et al. (2008), Refined modeling of sensor reliability in the belief
+      function framework using contextual discounting, Information Fusion 9,
+      doi:10.1016/j.inffus.2006.08.001.
+
     Examples
     --------
     >>> from sklearn.compose import make_column_transformer

@@ -268,6 +268,13 @@ class EvidentialKNNClassifier(EvidentialClassifier):
     ----------
     Denœux (1995); Zouhal and Denœux (1998) for the scales.
 
+    - Denœux (1995), A k-nearest neighbor classification rule based on Dempster-Shafer
+      theory, IEEE Transactions on Systems, Man, and Cybernetics 25,
+      doi:10.1109/21.376493.
+    - Zouhal and Denœux (1998), An evidence-theoretic k-NN rule with parameter
+      optimization, IEEE Transactions on Systems, Man, and Cybernetics, Part C 28,
+      doi:10.1109/5326.669565.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

@@ -353,7 +353,8 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
 
     References
     ----------
-    Denœux (2000).
+    Denœux (2000), A neural network classifier based on Dempster-Shafer theory, IEEE
+    Transactions on Systems, Man, and Cybernetics, Part A 30, doi:10.1109/3468.833094.
 
     Examples
     --------
@@ -581,7 +582,11 @@ class EvidentialRBFClassifier(PrototypeClassifier):
 
     References
     ----------
-    Denœux (2019b); Huang et al. (2022).
+    - Denœux (2019b), Logistic regression, neural networks and Dempster-Shafer theory: a
+      new perspective, Knowledge-Based Systems 176, doi:10.1016/j.knosys.2019.03.030.
+    - Huang et al. (2022), Lymphoma segmentation from 3D PET-CT images using a deep
+      evidential network, International Journal of Approximate Reasoning 149,
+      doi:10.1016/j.ijar.2022.06.007.
 
     Examples
     --------

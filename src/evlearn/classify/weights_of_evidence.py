@@ -63,7 +63,8 @@ def masses_from_linear(
 
     References
     ----------
-    Denœux (2019b).
+    Denœux (2019b), Logistic regression, neural networks and Dempster-Shafer theory: a
+    new perspective, Knowledge-Based Systems 176, doi:10.1016/j.knosys.2019.03.030.
 
     Examples
     --------

@@ -17,6 +17,7 @@ from evlearn.cluster.pairwise.scales import Quantile
 from evlearn.cluster.relational.ecmdd import ECMdd
 from evlearn.cluster.relational.medoids import MedoidKind
 from evlearn.cluster.relational.recm import RECM
+from evlearn.cluster.single_cell import doubt_of
 
 __all__ = [
     "BPEC",
@@ -37,6 +38,7 @@ __all__ = [
     "MergedMixture",
     "Quantile",
     "belief_peaks",
+    "doubt_of",
     "neighbor_pairs",
     "segment_image",
 ]

@@ -23,6 +23,7 @@ from evlearn.utils.convergence import CallbackSupportMixin, warn_caller
 from evlearn.utils.formatting import format_number
 from evlearn.utils.parameters import Switchable
 from evlearn.utils.reading import Numbers, read_numbers
+from evlearn.utils.sparse_rows import SparseRows
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_integer, check_no_extreme_rows, check_range, check_real
 
@@ -61,6 +62,9 @@ class EvidentialClusterer(Switchable, ClusterMixin, CallbackSupportMixin, BaseEs
 
     #: Whether the fit had at most as many samples as clusters, so that no sample is sure.
     _lacks_evidence: fields.StoredIfSet[bool] = False
+
+    #: Whether sparse masses are converted to an array at each access of `masses_`.
+    _has_lazy_masses = False
 
     #: Sentences about problems of the fit, for the summaries of its results.
     _problems: fields.StoredIfSet[fields.Sentences] = ()
@@ -195,6 +199,11 @@ class EvidentialClusterer(Switchable, ClusterMixin, CallbackSupportMixin, BaseEs
         return family.with_omega() if self._needs_omega else family
 
     @property
+    def probabilities_(self) -> FloatArray:
+        """Probabilities of the clusters for the training samples, as from `predict_proba`."""
+        return self.credal_partition_.to_fuzzy()
+
+    @property
     def _needs_omega(self) -> bool:
         """True if values or evidence are missing, so that the set of all clusters must be a focal set."""
         return self._lacks_evidence or self.__dict__.get("_gaps") is not None
@@ -247,7 +256,9 @@ class EvidentialClusterer(Switchable, ClusterMixin, CallbackSupportMixin, BaseEs
         partition = self._finalize_partition(partition)
         self.credal_partition_ = partition
         self.focal_sets_ = partition.focal_sets
-        self.masses_ = partition.masses
+        self.__dict__.pop("masses_", None)
+        if not (self._has_lazy_masses and isinstance(partition.mass_table, SparseRows)):
+            self.masses_ = partition.masses
         self.labels_ = partition.to_hard().astype(np.intp, copy=False)
         self._fitted_to: str | None = None  # until `_name_samples` sets it
 

@@ -119,7 +119,8 @@ def neighbor_pairs(partition: CredalPartition | ArrayLike, *, n_neighbors: int =
 
     References
     ----------
-    Denœux et al. (2016).
+    Denœux et al. (2016), Evidential clustering of large dissimilarity data,
+    Knowledge-Based Systems 106, doi:10.1016/j.knosys.2016.05.043.
 
     Examples
     --------
@@ -224,25 +225,38 @@ def auto_focal_sets(squares: FloatArray, weights: Any, *, include_omega: bool) -
     family = make_focal_sets("simple", n_clusters, include_omega=include_omega)
     if n_clusters < 2:
         return family
-    nearest = np.sort(np.argpartition(squares, 1, axis=1)[:, :2], axis=1)
-    pairs, positions = np.unique(nearest, axis=0, return_inverse=True)
-    counts = np.bincount(positions.ravel(), weights)
+    nearest = np.argpartition(squares, 1, axis=1)[:, :2]
+    codes, positions = np.unique(
+        nearest.min(axis=1) * n_clusters + nearest.max(axis=1), return_inverse=True
+    )  # faster than pairs
+    counts = np.bincount(positions, weights)
     selected = np.argsort(-counts, kind="stable")[: _PAIRS_EACH * n_clusters]
-    return family.with_sets([tuple(pair) for pair in pairs[np.sort(selected)].tolist()])
+    pairs = np.column_stack(np.divmod(codes[np.sort(selected)], n_clusters))
+    return family.with_sets([tuple(pair) for pair in pairs.tolist()])
 
 
 def refuse_too_many_sets(
-    focal_sets: Any, n_clusters: int, shape: tuple[int, int], itemsize: int = 8, *, instead: str
+    focal_sets: Any,
+    n_clusters: int,
+    shape: tuple[int, int],
+    itemsize: int = 8,
+    *,
+    instead: str,
+    row_bytes: float | None = None,
 ) -> None:
-    """Raise an error if masses exceed the memory, or need gigabytes and many times the memory of the data."""
+    """Raise an error if masses exceed the memory, or need gigabytes and many times the memory of the data.
+
+    `row_bytes` is the number of bytes of a row, if it is not that of an array.
+    """
     n_samples, n_features = shape
     n_sets = _min_number_of_sets(focal_sets, n_clusters)
-    n_bytes = n_samples * n_sets * itemsize
+    row_bytes = n_sets * itemsize if row_bytes is None else row_bytes
+    n_bytes = int(n_samples * row_bytes)
     if n_bytes <= _NEGLIGIBLE_BYTES:
         return
     available = available_memory()
     too_many = available is not None and n_bytes > available
-    if too_many or (n_bytes > _FREE_BYTES and n_sets > _TIMES_THE_DATA * n_features):
+    if too_many or (n_bytes > _FREE_BYTES and row_bytes > _TIMES_THE_DATA * n_features * itemsize):
         family = f", focal_sets={focal_sets!r}" if kind_of(focal_sets) is not None else ""
         raise ValueError(
             f"masses of {n_samples:,} samples x {n_sets:,} focal sets (n_clusters={n_clusters}{family}) would "
@@ -263,7 +277,7 @@ def _min_number_of_sets(focal_sets: Any, n_clusters: int) -> int:
 
 def cluster_similarity(partition: CredalPartition, weights: Any = None) -> FloatArray:
     """Compute similarities of clusters: sums over samples of the products of their plausibilities."""
-    nonempty = partition.masses[:, 1:].sum(axis=1) > 0
+    nonempty = partition.supports() > 0
     plausibility = partition.to_possibilistic(normalize=True)[nonempty].astype(np.float64, copy=False)
     weighted = plausibility if weights is None else plausibility * np.asarray(weights)[nonempty, None]
     return np.asarray(plausibility.T @ weighted)

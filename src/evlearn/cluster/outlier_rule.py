@@ -191,9 +191,17 @@ class Segments(NamedTuple):
     @classmethod
     def of(cls, focal_sets: FocalSets, squares: FloatArray) -> "Segments":
         """Return the segments of the pairs among focal sets, from squared distances between prototypes."""
-        members = focal_sets.membership[focal_sets.sizes == 2]
-        pairs = np.nonzero(members)[1].reshape(len(members), 2)
+        sets = np.flatnonzero(focal_sets.sizes == 2)
+        pairs = focal_sets.members_of(sets)[1].reshape(len(sets), 2)
         lengths = squares[pairs[:, 0], pairs[:, 1]]
+        return cls(pairs[lengths > 0], lengths[lengths > 0])
+
+    @classmethod
+    def of_prototypes(cls, focal_sets: FocalSets, prototypes: FloatArray) -> "Segments":
+        """Return these segments for the Euclidean metric, without distances between all prototypes."""
+        sets = np.flatnonzero(focal_sets.sizes == 2)
+        pairs = focal_sets.members_of(sets)[1].reshape(len(sets), 2)
+        lengths = ((prototypes[pairs[:, 0]] - prototypes[pairs[:, 1]]) ** 2).sum(axis=1)
         return cls(pairs[lengths > 0], lengths[lengths > 0])
 
     def ratios(self, squares: FloatArray, reaches: FloatArray) -> FloatArray:

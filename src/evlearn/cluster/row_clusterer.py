@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -30,12 +30,15 @@ from evlearn.utils.chunks import row_blocks
 from evlearn.utils.files import name_file_in_errors, same_file
 from evlearn.utils.parallel import one_blas_thread, reuse_workers
 from evlearn.utils.reading import Numbers, read_numbers
+from evlearn.utils.sparse_rows import BLOCK_ENTRIES, MIN_COLUMNS, SparseRows, without_negligible
 from evlearn.utils.typing import BoolArray, DaskLike, DataLike, FloatArray, IntArray, PathLike
 
 # Number of rows per block that are compared with reference samples.
 _BLOCK_ROWS = 256
 #: Pattern of labels of focal sets, which are column names of masses in Parquet files.
 _LABEL = re.compile(r"∅|Ω|\{.*\}", re.DOTALL)
+#: Columns of `predict_frame` in Parquet files.
+_FRAME_COLUMNS = [("cluster", "i4"), ("second_cluster", "i4"), ("doubt", "f4"), ("outlier_score", "f4")]
 #: Attributes that describe the training samples only.
 OF_TRAINING_SAMPLES = ("credal_partition_", "masses_", "labels_")
 
@@ -88,6 +91,8 @@ class RowwiseClusterer(EvidentialClusterer):
 
     #: Label of outliers; None assigns them to their most plausible cluster.
     _outlier_label: int | None = None
+
+    _has_lazy_masses = True
 
     #: Family whose number of focal sets grows only linearly with the number of clusters.
     _fewer_sets = "auto"
@@ -189,6 +194,45 @@ class RowwiseClusterer(EvidentialClusterer):
         """
         return self._view(X, "verdict", np.bool_, level)
 
+    def predict_frame(
+        self,
+        X: DataLike,
+        *,
+        library: Literal["pandas", "polars"] | None = None,
+        level: float = SURE_LEVEL,
+        out: PathLike | None = None,
+    ) -> Any:
+        """Predict clusters with verdicts, as a data frame whose columns do not depend on the number of clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
+            Samples, in any form that `fit` accepts; in memory if `out` is None.
+        library : {"pandas", "polars"} or None, default=None
+            Library of the frame; None means polars if X is a polars frame, and pandas otherwise.
+        level : float, default=0.6
+            Belief in one cluster from which a sample is sure, see `evlearn.CredalPartition.verdict`.
+        out : str, path or None, default=None
+            Destination of the columns. None: a frame in memory; a name that ends in ``.parquet``: a folder of
+            Parquet files, with cluster numbers and without verdicts, 16 bytes for each sample. An existing file is
+            not replaced.
+
+        Returns
+        -------
+        pandas.DataFrame, polars.DataFrame or Path
+            Columns ``cluster``, ``second_cluster``, ``verdict``, ``doubt`` and ``outlier_score``, with one row per
+            sample, see `evlearn.predict_frame`, which is for pipelines; the folder if `out` is a folder.
+        """
+        if out is None:
+            return super().predict_frame(X, library=library, level=level)  # type: ignore[arg-type]
+        if not os.fspath(out).endswith(".parquet"):
+            raise ValueError(f"out must be None or a path that ends in .parquet, got {out!r}.")
+        check_is_fitted(self)
+        check_out(out)
+        with one_blas_thread(), self._open_rows(X, reset=False) as rows:
+            columns = [name for name, _ in _FRAME_COLUMNS]
+            return self._map_rows(rows, _FrameColumns(self._model_for(rows)), columns, rows.dtype, out)
+
     def fit_predict(self, X: DataLike, y: object = None, **kwargs: object) -> Any:
         """Find the clusters, and predict the most plausible cluster of each sample.
 
@@ -213,6 +257,8 @@ class RowwiseClusterer(EvidentialClusterer):
     if not TYPE_CHECKING:  # for type checkers, a misspelled name is an error
 
         def __getattr__(self, name: str) -> Any:
+            if name == "masses_" and "credal_partition_" in self.__dict__:
+                return self.__dict__["credal_partition_"].masses
             if name in OF_TRAINING_SAMPLES and "_model" in self.__dict__:
                 # A model file contains neither masses nor `_no_masses`.
                 reason = self.__dict__.get("_no_masses", "it is not in the model file that this was loaded from")
@@ -313,7 +359,7 @@ class RowwiseClusterer(EvidentialClusterer):
                 "checkpoint at the end of the fit; choose another name for one of them."
             )
 
-    def _refuse_masses(self, rows: RowDataset, focal_sets: Any) -> None:
+    def _refuse_masses(self, rows: RowDataset, focal_sets: Any, row_bytes: float | None = None) -> None:
         """Raise an error if the masses of the fit would exceed the memory."""
         n_clusters = focal_sets.frame_size if isinstance(focal_sets, FocalSets) else self.n_clusters
         if isinstance(n_clusters, str) or not (self.store_masses and self._masses_file is None and rows.in_memory):
@@ -322,7 +368,8 @@ class RowwiseClusterer(EvidentialClusterer):
         if "store_masses" in self.get_params(deep=False):
             instead = f"store_masses=False, store_masses='....npy', or {instead}"
         shape = (len(rows), rows.n_features)
-        refuse_too_many_sets(focal_sets, n_clusters, shape, rows.dtype.itemsize, instead=instead)
+        options: dict[str, Any] = {"instead": instead, "row_bytes": row_bytes}
+        refuse_too_many_sets(focal_sets, n_clusters, shape, rows.dtype.itemsize, **options)
 
     def _publish_masses(self, rows: RowDataset) -> None:
         for name in (*OF_TRAINING_SAMPLES, "_no_masses"):
@@ -345,8 +392,10 @@ class RowwiseClusterer(EvidentialClusterer):
 
     def _masses(self, rows: RowDataset, out: PathLike | None) -> Any:
         model = self._model_for(rows)
-        masses = self._map_rows(rows, model.assign, model.focal_sets.labels, rows.dtype, out)
-        if not isinstance(masses, np.ndarray):  # a folder, or a Dask array that is not computed yet
+        is_sparse = has_many_sets(model) and _may_be_sparse(rows, out)
+        assign = SparseAssignment(model) if is_sparse else model.assign
+        masses = self._map_rows(rows, assign, model.focal_sets.labels, rows.dtype, out, is_sparse=is_sparse)
+        if not isinstance(masses, (np.ndarray, SparseRows)):  # a folder, or a Dask array that is not computed yet
             return masses
         names = rows.keys.names() if out is None and rows.keys is not None else None
         return with_problems(CredalPartition(masses, model.focal_sets, names, validate=False), self._problems)
@@ -372,13 +421,20 @@ class RowwiseClusterer(EvidentialClusterer):
         return self._map_rows(rows, view, columns, rows.dtype if dtype is None else dtype, out)
 
     def _map_rows(
-        self, rows: RowDataset, function: Any, columns: Any, dtype: Any, out: PathLike | None = None
+        self,
+        rows: RowDataset,
+        function: Any,
+        columns: Any,
+        dtype: Any,
+        out: PathLike | None = None,
+        *,
+        is_sparse: bool = False,
     ) -> Any:
         """Apply a function to all rows; its results have named columns, or are a number for each row."""
         if isinstance(rows, DaskDataset) and out is None:
             return rows.lazy(function, columns, dtype)
         with nullcontext() if out is None else name_file_in_errors(out):
-            target = make_target(out, len(rows), columns, dtype, rows.key_names)
+            target = make_target(out, len(rows), columns, dtype, rows.key_names, is_sparse=is_sparse)
             try:
                 rows.write(function, target, n_jobs=self.n_jobs)
                 return target.finish()
@@ -404,6 +460,64 @@ class _DoubtModel:
 
 
 @dataclass(frozen=True)
+class SparseAssignment:
+    """Function from a block of rows to masses without those that are negligible.
+
+    The masses that are omitted from a row are less than 1e-13 of the others together, see
+    `without_negligible`. Rows are processed in smaller blocks, so that an array with
+    the masses of all sets is never in memory.
+    """
+
+    model: RowModel
+
+    def __call__(self, rows: Any, weights: Any = None) -> SparseRows:
+        """Return the masses of rows."""
+        n_sets = len(self.model.focal_sets)
+        if hasattr(self.model, "assign_sparse") and not isinstance(rows, SparseBlock):
+            masses: SparseRows = self.model.assign_sparse(rows)
+            return masses
+        parts = []
+        for block in row_blocks(max(len(rows), 1), max(1, BLOCK_ENTRIES // n_sets)):
+            dense = self.model.assign(rows[block])
+            parts.append(without_negligible(dense))
+        return SparseRows.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class _FrameColumns:
+    """Function from a block of rows to the numeric columns of a frame."""
+
+    model: RowModel
+
+    def __call__(self, rows: Any, weights: Any = None) -> Any:
+        """Return a structured array."""
+        values = np.empty(len(rows), dtype=_FRAME_COLUMNS)
+        if len(rows):
+            masses: Any = _masses_of(self.model, rows)
+            partition = CredalPartition(masses, self.model.focal_sets, validate=False)
+            values["cluster"], values["second_cluster"] = partition.to_hard(), partition.second_clusters()
+            values["doubt"], values["outlier_score"] = partition.doubt(), partition.mass_table[:, 0]
+        return values
+
+
+def _masses_of(model: RowModel, rows: Any) -> FloatArray | SparseRows:
+    """Return masses as lists if there are many sets."""
+    return SparseAssignment(model)(rows) if has_many_sets(model) else model.assign(rows)
+
+
+def has_many_sets(model: RowModel) -> bool:
+    """Return True if masses are computed as lists."""
+    return len(model.focal_sets) >= MIN_COLUMNS
+
+
+def _may_be_sparse(rows: RowDataset, out: PathLike | None) -> bool:
+    """Return True if the destination of masses can contain lists."""
+    if out is None:
+        return not isinstance(rows, DaskDataset)
+    return os.fspath(out).endswith(".parquet")
+
+
+@dataclass(frozen=True)
 class _View:
     """Function from a block of rows to a view of its credal partition."""
 
@@ -417,7 +531,7 @@ class _View:
         return self.method
 
     def __call__(self, rows: FloatArray, weights: Any = None) -> Any:
-        masses = self.model.assign(rows)
+        masses: Any = _masses_of(self.model, rows)
         if len(rows) == 0:  # a chunk of Dask may be empty, but a partition may not
             shape = (0,) if self.method == "to_hard" else (0, self.model.focal_sets.frame_size)
             return np.empty(shape, dtype=masses.dtype)

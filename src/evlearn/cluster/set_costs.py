@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from evlearn.utils.validation import check_shape
 #: Maximum ratio of a cost to the squared distance. Such a set gets no mass in any case, and nothing overflows.
 DEAREST = 1e20
 _MAX_COST = 10 * DEAREST  # with rounding errors
+#: Relative residual and maximum number of iterations of conjugate gradients.
+_SOLUTION_TOL, _MAX_GRADIENTS = 1e-12, 500
 #: Number of coordinates of prototypes per block.
 _NUMBERS = 1 << 18
 
@@ -83,8 +86,30 @@ class SetCosts:
     @cached_property
     def lists(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Members of each set and sets of each cluster, in CSR form."""
-        table = self.focal_sets.membership[1:]
-        return (*_lists(table), *_lists(table.T))
+        begin, members = self.focal_sets.lists
+        sets = np.repeat(np.arange(len(begin) - 2), np.diff(begin)[1:])
+        order = np.argsort(members, kind="stable")
+        first = np.searchsorted(members[order], np.arange(self.focal_sets.frame_size + 1))
+        return tuple(numbers.astype(np.int32) for numbers in (begin[1:], members, first, sets[order]))  # type: ignore[return-value]
+
+    @cached_property
+    def _larger_sets(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Numbers, sizes, and members of the sets of several clusters."""
+        begin, members = self.lists[:2]
+        sizes = np.diff(begin)
+        is_larger = sizes > 1
+        return np.flatnonzero(is_larger), sizes[is_larger], members[np.repeat(is_larger, sizes)]
+
+    @cached_property
+    def _arrays(self) -> dict[Any, Any]:
+        return {}
+
+    def kernel_arguments(self, dtype: Any) -> tuple[Any, ...]:
+        """Return p, beta and the lists in the types of the kernel, computed once for many models."""
+        if dtype not in self._arrays:
+            self._arrays[dtype] = self.spread.astype(dtype), float(self.beta), *self.lists
+        arguments: tuple[Any, ...] = self._arrays[dtype]
+        return arguments
 
     def barycenters(self, prototypes: FloatArray) -> FloatArray:
         """Return the mean of the prototypes of each set."""
@@ -92,17 +117,15 @@ class SetCosts:
 
     def spreads(self, prototypes: FloatArray) -> FloatArray:
         """Return the mean squared distance of the prototypes of each set to their barycenter."""
-        begin, members = self.lists[:2]
-        spreads = np.zeros(len(begin) - 1)
-        larger_sets = np.flatnonzero(np.diff(begin) > 1)
-        blocks = np.cumsum(np.diff(begin)[larger_sets]) * prototypes.shape[1] // _NUMBERS
-        for sets in np.split(larger_sets, np.flatnonzero(np.diff(blocks)) + 1) if len(larger_sets) else []:
-            sizes = np.diff(begin)[sets]
-            first = np.cumsum(sizes) - sizes
-            points = prototypes[members[np.arange(sizes.sum()) + np.repeat(begin[sets] - first, sizes)]]
+        spreads, (larger_sets, all_sizes, members) = np.zeros(len(self.spread)), self._larger_sets
+        ends = np.append(0, np.cumsum(all_sizes))
+        blocks = np.flatnonzero(np.diff(ends[1:] * prototypes.shape[1] // _NUMBERS)) + 1
+        for start, stop in pairwise([0, *blocks, len(larger_sets)] if len(larger_sets) else []):
+            sizes, first = all_sizes[start:stop], ends[start:stop] - ends[start]
+            points = prototypes[members[ends[start] : ends[stop]]]
             centers = np.add.reduceat(points, first) / sizes[:, None]
             squares = ((points - np.repeat(centers, sizes, axis=0)) ** 2).sum(axis=1)
-            spreads[sets] = np.add.reduceat(squares, first) / sizes
+            spreads[larger_sets[start:stop]] = np.add.reduceat(squares, first) / sizes
         return spreads
 
 
@@ -141,12 +164,31 @@ def solve_positive(matrix: FloatArray, right: FloatArray) -> FloatArray:
     return np.asarray((solution.T / size).T)
 
 
+def solve_sparse(matrix: Any, right: FloatArray) -> FloatArray:
+    """Solve a symmetric sparse system for several right sides by conjugate gradients.
+
+    Equations of clusters without mass, whose diagonal is 0, have the solution 0.
+    """
+    diagonal = matrix.diagonal()
+    inverse = np.divide(1, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)[:, None]
+    solution, residual = np.zeros_like(right), np.where(inverse > 0, right, 0)
+    direction = scaled = inverse * residual
+    product = (residual * scaled).sum(axis=0)
+    tolerance = _SOLUTION_TOL**2 * product
+    for _ in range(_MAX_GRADIENTS):
+        if (product <= tolerance).all():
+            break
+        image = matrix @ direction
+        curvature = (direction * image).sum(axis=0)
+        step = np.divide(product, curvature, out=np.zeros_like(product), where=curvature > 0)
+        solution, residual = solution + step * direction, residual - step * image
+        scaled = inverse * residual
+        before, product = product, (residual * scaled).sum(axis=0)
+        direction = scaled + np.divide(product, before, out=np.zeros_like(product), where=before > 0) * direction
+    return np.asarray(solution)
+
+
 def powers_of(masses: FloatArray, beta: float, weights: Any) -> FloatArray:
     """Return powers of masses, multiplied by the weights of the samples."""
     powers = masses * masses if beta == 2 else masses**beta
     return np.asarray(powers if weights is None else powers * np.asarray(weights, dtype=np.float64)[:, None])
-
-
-def _lists(table: Any) -> tuple[IntArray, IntArray]:
-    begin = np.concatenate([[0], np.cumsum(table.sum(axis=1))])
-    return begin.astype(np.int32), np.nonzero(table)[1].astype(np.int32)

@@ -19,7 +19,7 @@ from evlearn.blocks.parquet import open_dataset
 from evlearn.command_line.dialect import Dialect, Record, detect, has_byte_order_mark, has_letter
 from evlearn.constraints import PairwiseConstraints
 from evlearn.partition import CredalPartition
-from evlearn.partition.credal_partition import with_problems
+from evlearn.partition.credal_partition import concatenation, with_problems
 from evlearn.preprocessing.reading import RawColumn, as_numbers, common_order
 from evlearn.utils.cells import NumberFormat, is_missing_text
 from evlearn.utils.typing import BoolArray, FloatArray
@@ -484,8 +484,7 @@ class Sample:
         partitions = [partition for _, partition in self._parts if partition is not None]
         if not partitions:
             return chunk, None
-        masses = np.concatenate([partition.masses for partition in partitions])
-        partition = CredalPartition(masses[positions], partitions[0].focal_sets, validate=False)
+        partition = concatenation(partitions, positions)
         return chunk, with_problems(partition, partitions[0].problems)
 
     def _sample_positions(self) -> np.ndarray[tuple[int], np.dtype[np.intp]]:

@@ -111,8 +111,19 @@ class ConformalClassifier(EvidentialClassifier):
 
     References
     ----------
-    Vovk et al. (2022), Sadinle et al. (2019) for "lac", Romano et al. (2020) for "aps", and Angelopoulos et al.
-    (2025) for `decide_at_risk`.
+    Vovk et al. (2022), Sadinle et al. (2019) for "lac", Romano et al. (2020) for "aps",
+    and Angelopoulos et al. (2025) for `decide_at_risk`.
+
+    - Vovk et al. (2022), Algorithmic learning in a random world, Springer,
+      doi:10.1007/978-3-031-06649-8.
+    - Sadinle et al. (2019), Least ambiguous set-valued classifiers with bounded error
+      levels, Journal of the American Statistical Association 114,
+      doi:10.1080/01621459.2017.1395341.
+    - Romano et al. (2020), Classification with valid and adaptive coverage, Advances in
+      Neural Information Processing Systems, doi:10.48550/arXiv.2006.02544.
+    - Angelopoulos et al. (2025), Learn then test: calibrating predictive algorithms to
+      achieve risk control, The Annals of Applied Statistics 19,
+      doi:10.1214/24-AOAS1998.
 
     Examples
     --------

@@ -204,7 +204,11 @@ class ConformalClusterer(EvidentialClusterer):
 
     References
     ----------
-    Cella and Martin (2022); Vovk et al. (2022).
+    - Cella and Martin (2022), Validity, consonant plausibility measures, and conformal
+      prediction, International Journal of Approximate Reasoning 141,
+      doi:10.1016/j.ijar.2021.07.013.
+    - Vovk et al. (2022), Algorithmic learning in a random world, Springer,
+      doi:10.1007/978-3-031-06649-8.
 
     Examples
     --------

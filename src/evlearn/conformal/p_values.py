@@ -90,9 +90,13 @@ class OutlierScorer:
 
     def p_values(self, rows: FloatArray, best: IntArray) -> FloatArray:
         """Return the shares of reference scores that are at least as large as those of samples."""
+        return self.scores.p_values(self.ratios(rows, best))
+
+    def ratios(self, rows: FloatArray, best: IntArray) -> FloatArray:
+        """Return the distances of samples to their neighbors, relative to the median in their clusters."""
         nearest = find_nearest(self.samples, rows, self.n_neighbors, metric="euclidean", n_jobs=None)
         distances = nearest.data.reshape(len(rows), self.n_neighbors).max(axis=1)
-        return self.scores.p_values(distances / self.medians[best])
+        return np.asarray(distances / self.medians[best])
 
 
 def _median_distances(distances: FloatArray, best: IntArray, n_clusters: int, n_neighbors: int) -> FloatArray:

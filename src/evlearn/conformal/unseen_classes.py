@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
-from scipy.stats import mannwhitneyu
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +15,7 @@ from evlearn.classify.base import EvidentialClassifier
 from evlearn.classify.samples import distinct_rows
 from evlearn.cluster.base import with_seed
 from evlearn.conformal.nonconformity import CRITERIA, Strangeness, exceed_distances, fit_weights, surprisal
+from evlearn.conformal.two_sample import rank_deviation
 from evlearn.partition.estimators import predicted_partition
 from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
@@ -97,6 +98,12 @@ class UnseenClassDetector(EvidentialClassifier):
     References
     ----------
     Vovk (2015) for p-values across parts; Denœux (1995) for the evidence of neighbors.
+
+    - Vovk (2015), Cross-conformal predictors, Annals of Mathematics and Artificial
+      Intelligence 74, doi:10.1007/s10472-013-9368-4.
+    - Denœux (1995), A k-nearest neighbor classification rule based on Dempster-Shafer
+      theory, IEEE Transactions on Systems, Man, and Cybernetics 25,
+      doi:10.1109/21.376493.
 
     Examples
     --------
@@ -235,11 +242,14 @@ class UnseenClassDetector(EvidentialClassifier):
         -------
         float
             P-value of the Mann-Whitney test on `p_values`; small if the samples are stranger.
+
+        See Also
+        --------
+        DriftMonitor : Test of a batch for changes of any kind.
         """
-        p_values = self.p_values(X)
         n_samples = len(self._scores)
         references = np.arange(1, n_samples + 1) / (n_samples + 1)
-        return float(mannwhitneyu(p_values, references, alternative="less").pvalue)
+        return float(norm.cdf(rank_deviation(self.p_values(X), references)))
 
     def _check_parameters(self) -> None:
         check_real("false_alarm_rate", self.false_alarm_rate, 0, 0.5, open_low=True)

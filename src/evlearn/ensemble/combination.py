@@ -223,7 +223,7 @@ def _make_landmarks(
     """Select landmarks from a combined partition; fewer if the rule combines each pair separately."""
     size = partition.n_samples if rule == "average" else _MAX_LANDMARKS_OF_PAIRWISE_RULES
     indices = stratified_indices(partition.to_hard(), size, random)
-    masses = np.ascontiguousarray(partition.masses[indices])
+    masses = np.ascontiguousarray(partition.mass_table[indices])
     return Landmarks(
         partitions=[member[indices] for member in members],
         masses=masses,

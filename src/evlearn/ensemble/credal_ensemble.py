@@ -163,7 +163,9 @@ class CredalEnsemble(RowwiseClusterer):
 
     References
     ----------
-    Denœux et al. (2018).
+    Denœux et al. (2018), Evaluating and comparing soft partitions: an approach based on
+    Dempster-Shafer theory, IEEE Transactions on Fuzzy Systems 26,
+    doi:10.1109/TFUZZ.2017.2718484.
 
     Examples
     --------
@@ -372,8 +374,8 @@ class CredalEnsemble(RowwiseClusterer):
 
     def _check_parameters(self) -> None:
         check_real("outlier_rate", self.outlier_rate, 0, 0.5)
-        n_clusters = None if isinstance(self.n_clusters, str) and self.n_clusters == "auto" else self.n_clusters
-        check_parameters(self.rule, n_clusters, self.n_landmarks, self.n_init, self.tol, self.max_iter)
+        check_integer("n_clusters", self.n_clusters, 1, or_auto=True)
+        check_parameters(self.rule, None, self.n_landmarks, self.n_init, self.tol, self.max_iter)
         if self._has_default_members:
             return
         if self.views is not None:

@@ -113,13 +113,14 @@ class Explanation:
 
     def _samples(self) -> dict[str, list[Any]]:
         samples = [*self.torn, *self.outliers]
+        scores = self.partition.mass_table[:, 0]
         return {
             "sample": [sample.sample for sample in samples],
             "position": [sample.position for sample in samples],
             "verdict": ["torn" if sample.clusters else "outlier" for sample in samples],
             "candidates": [" or ".join(sample.clusters) for sample in samples],
             "doubt": [sample.doubt for sample in samples],
-            "outlier_score": [float(self.partition.masses[sample.position, 0]) for sample in samples],
+            "outlier_score": [float(scores[sample.position]) for sample in samples],
             "why": [sample.text for sample in samples],
         }
 
@@ -222,6 +223,6 @@ def explain_table(
 
 def _memberships(partition: CredalPartition) -> FloatArray:
     """Return the weight of each sample in each cluster, without its mass on the empty set."""
-    nonempty = 1 - np.asarray(partition.masses[:, :1], dtype=np.float64)
+    nonempty = 1 - np.asarray(partition.mass_table[:, 0], dtype=np.float64)[:, None]
     shares = np.asarray(partition.to_fuzzy("pignistic"), dtype=np.float64)
     return np.clip(np.where(nonempty > 0, nonempty * shares, 0), 0, 1)

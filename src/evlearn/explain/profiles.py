@@ -180,7 +180,7 @@ def explain_outliers(
     """Yield explanations of outliers, in decreasing order of the mass of the empty set."""
     doubt = partition.doubt()
     outliers = np.flatnonzero(verdict.outlier)
-    for rows in _blocks(outliers[np.argsort(-partition.masses[outliers, 0], kind="stable")]):
+    for rows in _blocks(outliers[np.argsort(-partition.mass_table[:, 0][outliers], kind="stable")]):
         deviations = np.array([column.unusual(rows) for column in columns]).reshape(len(columns), len(rows))
         for k, row in enumerate(rows.tolist()):
             unusual = tuple(columns[j].compare_with_all(row) for j in _strongest(deviations[:, k], _MIN_DEVIATION))

@@ -14,7 +14,7 @@ sets of each cluster (first, sets). Prototypes are in coordinates ``(x - center)
 empty set first. Sums are in double precision.
 """
 
-from libc.math cimport fabs, round
+from libc.math cimport INFINITY, fabs, round
 import numpy as np
 
 cdef extern from "prototypes.h" nogil:
@@ -129,6 +129,40 @@ def collect(
             else:
                 evlearn_pass_double(&family, &X[0, 0], X.shape[0], weight, &center[0], scale, &V[0, 0], &p[0],
                                     &q[0], empty, &work[0], NULL, &w[0], &B[0, 0], &cost)
+    return cost
+
+
+def lloyd(
+    const double[:, ::1] X, const double[::1] weights, double[:, ::1] V, double beta, int n_iterations, double tol,
+    double[::1] w
+):
+    """Move the prototypes V to the means of their clusters, until the cost decreases by at most tol; return the cost.
+
+    It is k-means for a beta slightly above 1. The sums of the masses of the last iteration but 1 are written to w (c + 1).
+    """
+    cdef Py_ssize_t c = V.shape[0], d = V.shape[1], k, a
+    numbers = np.arange(c + 1, dtype=np.intc)
+    cdef const int[::1] begin = numbers, members = numbers[:c]
+    cdef evlearn_family family = describe(d, begin, members, begin, members, beta)
+    cdef double[::1] center = np.zeros(d), p = np.ones(c), q = np.zeros(c)
+    cdef double[::1] work = np.empty(EVLEARN_TILE * (d + 3 * c + 2))
+    cdef double[:, ::1] B = np.empty((c, d))
+    cdef double cost = 0.0, before = INFINITY
+    cdef int i
+    with nogil:
+        for i in range(n_iterations):
+            w[:] = 0
+            B[:, :] = 0
+            cost = 0
+            evlearn_pass_double(&family, &X[0, 0], X.shape[0], &weights[0], &center[0], 1.0, &V[0, 0], &p[0], &q[0],
+                                INFINITY, &work[0], NULL, &w[0], &B[0, 0], &cost)
+            if before - cost <= tol * cost:
+                break
+            before = cost
+            for k in range(c):
+                if w[k + 1] > 0:  # the prototype of an empty cluster does not move
+                    for a in range(d):
+                        V[k, a] = B[k, a] / w[k + 1]
     return cost
 
 

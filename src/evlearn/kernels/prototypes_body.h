@@ -203,7 +203,7 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(masses_whole)(
         EVLEARN_NAME(whole_power)(r, total, floor, power, raised);
     }
     for (int t = 0; t < TILE; t++) {
-        const REAL root = REAL_POW(total[t], (REAL)(-1.0 / power));
+        const REAL root = total[t] == 1 ? 1 : REAL_POW(total[t], (REAL)(-1.0 / power)); /* often 1 for large powers */
         best[t] = least[t] * root;
         factor[t] = root / total[t];
         total[t] = 1 / total[t];

@@ -76,7 +76,10 @@ class FDA(LinearOrKernelFeatures):
 
     References
     ----------
-    Fisher (1936); Yang et al. (2004).
+    - Fisher (1936), The use of multiple measurements in taxonomic problems, Annals of
+      Eugenics 7, doi:10.1111/j.1469-1809.1936.tb02137.x.
+    - Yang et al. (2004), Essence of kernel Fisher discriminant: KPCA plus LDA, Pattern
+      Recognition 37, doi:10.1016/j.patcog.2003.10.015.
 
     Examples
     --------
@@ -202,7 +205,9 @@ class LocalFDA(LinearFeatures):
 
     References
     ----------
-    Sugiyama (2006).
+    Sugiyama (2006), Local Fisher discriminant analysis for supervised dimensionality
+    reduction, Proceedings of the 23rd International Conference on Machine Learning,
+    doi:10.1145/1143844.1143958.
 
     Examples
     --------

@@ -239,7 +239,9 @@ class PCCA(LinearOrKernelFeatures):
 
     References
     ----------
-    Mignon and Jurie (2012).
+    Mignon and Jurie (2012), PCCA: a new approach for distance learning from sparse
+    pairwise constraints, IEEE Conference on Computer Vision and Pattern Recognition,
+    doi:10.1109/CVPR.2012.6247987.
 
     Examples
     --------

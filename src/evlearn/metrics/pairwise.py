@@ -287,7 +287,7 @@ def _inner_product(form: FloatArray, cross: FloatArray, other_form: FloatArray) 
 
 def _mass_block(partition: CredalPartition, block: slice) -> FloatArray:
     """Return rows of the masses as float64."""
-    return np.asarray(partition.masses[block], dtype=np.float64)
+    return np.asarray(partition.mass_table[block], dtype=np.float64)
 
 
 def _n_ordered_pairs(partition: CredalPartition) -> float:

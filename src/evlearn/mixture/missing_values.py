@@ -13,7 +13,6 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.impute import KNNImputer
 
 from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
@@ -119,11 +118,12 @@ class Gaps:
         with np.errstate(over="ignore"):
             center, scale = _units_of(sample)
         rows = np.clip((sample - center) / scale, -_FARTHEST, _FARTHEST)
-        filled = KNNImputer(n_neighbors=_NEIGHBORS).fit_transform(rows) if np.isnan(rows).any() else rows
+        has_gaps = bool(np.isnan(rows).any())
+        filled = _impute(rows) if has_gaps else rows
         initial_labels = _k_means(filled, n_components) if labels is None else labels[places]
         shares = np.eye(max(n_components, int(initial_labels.max()) + 1))[initial_labels]
         mixture = _maximize(filled[None], shares[:, shares.any(axis=0)], 0.0)
-        for _ in range(_STEPS if np.isnan(rows).any() else 0):  # not needed for complete data
+        for _ in range(_STEPS if has_gaps else 0):  # not needed for complete data
             mixture = _em_step(rows, mixture)
         return cls(center, scale, *mixture, _noise(mixture[2], rows))
 
@@ -290,11 +290,20 @@ def _counts_of(weights: FloatArray) -> FloatArray:
 
 def _units_of(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the median of each feature, and the 90 % quantile of distances from it."""
-    center = np.nanmedian(rows, axis=0)
+    is_complete = not np.isnan(rows).any()  # then the functions for missing values would take longer
+    center = np.median(rows, axis=0) if is_complete else np.nanmedian(rows, axis=0)
     distances = np.abs(rows - center)
-    scale = np.nanquantile(distances, 0.9, axis=0)
+    quantile = np.quantile if is_complete else np.nanquantile
+    scale = quantile(distances, 0.9, axis=0)
     scale = np.where(scale > 0, scale, np.nanmax(distances, axis=0))
     return center, np.where((scale > 0) & np.isfinite(scale), scale, 1.0)
+
+
+def _impute(rows: FloatArray) -> FloatArray:
+    """Replace missing values by the means of neighbors."""
+    from sklearn.impute import KNNImputer  # only for missing values
+
+    return np.asarray(KNNImputer(n_neighbors=_NEIGHBORS).fit_transform(rows))
 
 
 def _k_means(rows: FloatArray, n_clusters: int) -> IntArray:

@@ -126,7 +126,11 @@ class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstima
 
     References
     ----------
-    Celeux and Govaert (1995), Fraley and Raftery (2002).
+    - Celeux and Govaert (1995), Gaussian parsimonious clustering models, Pattern
+      Recognition 28, doi:10.1016/0031-3203(94)00125-6.
+    - Fraley and Raftery (2002), Model-based clustering, discriminant analysis, and
+      density estimation, Journal of the American Statistical Association 97,
+      doi:10.1198/016214502760047131.
 
     Examples
     --------

@@ -16,9 +16,10 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances, silhouette_
 from sklearn.utils import check_random_state
 
 from evlearn.cluster import EVCLUS, BootClus, EKNNClus, belief_peaks
+from evlearn.cluster.neighbors.belief_peaks import count_neighbors, graph_of
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.model_selection.selection import NUMBERS, VOTES, ParameterSelection, Rule, check_enough, choose
-from evlearn.model_selection.subsamples import Subsample, draw_subsamples
+from evlearn.model_selection.subsamples import Subsample, draw_subsamples, share_neighbors
 from evlearn.partition.estimators import split_pipeline
 from evlearn.utils.convergence import warn_caller
 from evlearn.utils.parallel import run_jobs
@@ -134,7 +135,11 @@ def held_out_stress(sample: Subsample, name: str, value: object) -> float:
 
 def peaks(sample: Subsample, numbers: Sequence[int]) -> FloatArray:
     """Return the gaps of the scores of the δ-Bel graph after each number of peaks."""
-    gaps = belief_peaks(sample.data, metric=sample.metric).gaps
+    if sample.neighbors is None:
+        graph = belief_peaks(sample.data, metric=sample.metric)
+    else:
+        graph = graph_of(sample.neighbors.select(sample.rows, count_neighbors("auto", len(sample.rows))))
+    gaps = graph.gaps
     positive = np.where(gaps > 0, gaps, np.nan)
     return np.array([positive[number - 1] if number <= len(positive) else np.nan for number in numbers])
 
@@ -143,9 +148,16 @@ def eknnclus(sample: Subsample, numbers: Sequence[int]) -> FloatArray:
     """Return a vote for the number of clusters that EK-NNclus finds."""
     is_eknnclus = isinstance(sample.estimator, EKNNClus)
     model = clone(sample.estimator) if is_eknnclus else EKNNClus(q=_EKNNCLUS_Q, n_init=1, metric=sample.metric)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="all samples are in one cluster")
-        n_clusters = model.set_params(random_state=sample.seed).fit(sample.data).n_clusters_
+    model.set_params(random_state=sample.seed)
+    if sample.neighbors is not None:
+        all_neighbors, row_numbers = sample.neighbors, sample.rows
+        n_clusters = model._count_clusters(
+            all_neighbors.data[row_numbers], lambda rows, count: all_neighbors.select(row_numbers[rows], count)
+        )
+    else:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="all samples are in one cluster")
+            n_clusters = model.fit(sample.data).n_clusters_
     return _vote(np.equal(numbers, n_clusters))
 
 
@@ -360,6 +372,8 @@ def select_parameter(
         random=check_random_state(random_state),
         reseed=random_state is not None,
     )
+    if criteria[0].at_once is not None:
+        samples = share_neighbors(samples, n_jobs)
     parts = _run(_tasks(samples, name, candidates.tolist(), criteria), n_jobs, name, verbose)
     curves = _whole_curves(parts, len(candidates))
     label = criteria[0].label if len(criteria) == 1 else VOTES

@@ -1,12 +1,13 @@
 """Subsamples of the data, and fits of an estimator to them."""
 
+import math
 import os
 import shutil
 import tempfile
 import warnings
 import weakref
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,12 +18,17 @@ from sklearn.utils import get_tags
 from evlearn.blocks.open import needs_blocks
 from evlearn.cluster.base import without_files
 from evlearn.exceptions import CollapseWarning
-from evlearn.utils.typing import IntArray
+from evlearn.neighbors import EUCLIDEAN, Neighbors, count_neighbors_of_all, find_neighbors, is_metric
+from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.urls import is_url
 from evlearn.utils.validation import check_integer, check_real
 
 _AUTO_SHARE = 0.8
 _AUTO_MAX = 5000
+#: Minimum number of neighbors in a search that subsamples share, and maximum number of neighbors of all samples.
+_MANY_NEIGHBORS, _MAX_SHARED = 100, 1 << 23
+#: Largest value whose square does not overflow, with a safety margin.
+_LARGEST = 1e150
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,8 @@ class Subsample:
         Whether the estimator also gets this seed.
     fit_params : mapping
         Additional arguments of ``fit``.
+    neighbors : Neighbors or None, default=None
+        Neighbors of all samples, from which those in subsamples are selected; None if subsamples are searched.
     """
 
     estimator: Any
@@ -51,6 +59,7 @@ class Subsample:
     seed: int
     reseed: bool
     fit_params: Mapping[str, Any]
+    neighbors: Neighbors | None = None
 
     @cached_property
     def _order(self) -> IntArray:
@@ -150,6 +159,32 @@ def draw_subsamples(
         )
     seeds = random.randint(2**31 - 1, size=n_repeats)
     return [Subsample(estimator, X, n_drawn, int(seed), reseed, fit_params) for seed in seeds]
+
+
+def share_neighbors(samples: list[Subsample], n_jobs: int | None) -> list[Subsample]:
+    """Return subsamples with the neighbors of all samples, if a single search costs less than one for each."""
+    first = samples[0]
+    data = None if first.pairwise or not is_metric(first.metric, *EUCLIDEAN) else _numbers(first.X)
+    if data is None:
+        return samples
+    n_drawn = first.n_drawn or len(data)
+    n_neighbors = min(max(_MANY_NEIGHBORS, math.ceil(3 * math.sqrt(n_drawn))), n_drawn - 1)
+    width = min(count_neighbors_of_all(n_neighbors, n_drawn / len(data)), len(data) - 1)
+    if width * len(data) >= min(n_neighbors * n_drawn * len(samples), _MAX_SHARED):
+        return samples
+    neighbors = find_neighbors(data, width, metric=first.metric, n_jobs=n_jobs, keep=True).sort()
+    return [replace(sample, neighbors=neighbors) for sample in samples]
+
+
+def _numbers(X: Any) -> FloatArray | None:
+    """Return data in memory as an array; None if it is not a table of numbers whose squares do not overflow."""
+    if not (isinstance(X, np.ndarray) or hasattr(X, "iloc")):
+        return None
+    data = np.asarray(X)
+    if data.ndim != 2 or data.dtype.kind not in "fiu" or len(data) < 3 or not data.shape[1]:
+        return None
+    data = np.ascontiguousarray(data, dtype=np.float64)
+    return data if np.abs(data).max() < _LARGEST else None  # False for missing values
 
 
 def n_samples(X: Any) -> int:

@@ -214,7 +214,8 @@ class NNEVCLUS(RowwiseClusterer):
 
     References
     ----------
-    Denœux (2021).
+    Denœux (2021), NN-EVCLUS: neural network-based evidential clustering, Information
+    Sciences 572, doi:10.1016/j.ins.2021.05.011.
 
     Examples
     --------

@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from evlearn.belief import FocalSets
 from evlearn.belief.notation import Frame
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.sparse_rows import MIN_COLUMNS, SparseRows
+from evlearn.utils.typing import FloatArray, IntArray
 
 
 def hard_masses(
@@ -37,10 +38,19 @@ def hard_masses(
         raise ValueError(
             f"cluster_names has {focal_sets.frame_size} names but labels has {len(classes)} clusters."
         )
-    masses = np.zeros((len(values), len(focal_sets)))
-    masses[noise, 0] = 1
-    masses[np.flatnonzero(~noise), 1 + codes] = 1
-    return masses, focal_sets
+    columns = np.zeros(len(values), dtype=np.intp)
+    columns[~noise] = 1 + codes
+    return certain_masses(columns, focal_sets), focal_sets
+
+
+def certain_masses(columns: IntArray, focal_sets: FocalSets) -> Any:
+    """Return masses of 1 on the given set of each sample, as lists if there are many sets."""
+    rows, shape = np.arange(len(columns)), (len(columns), len(focal_sets))
+    if len(focal_sets) >= MIN_COLUMNS:
+        return SparseRows.from_entries(rows, columns, np.ones(len(columns)), shape)
+    masses = np.zeros(shape)
+    masses[rows, columns] = 1
+    return masses
 
 
 def read_labels(labels: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
@@ -120,9 +130,7 @@ def rough_masses(candidates: npt.ArrayLike, names: Sequence[str] | None) -> tupl
     if not np.isin(values, (0, 1)).all():
         raise ValueError("candidates must be True or False; for degrees between them use from_possibilistic.")
     focal_sets = FocalSets.from_membership(np.unique(values, axis=0), _frame(names, values))
-    masses = np.zeros((len(values), len(focal_sets)))
-    masses[np.arange(len(values)), focal_sets.positions(values)] = 1
-    return masses, focal_sets
+    return certain_masses(focal_sets.positions(values), focal_sets), focal_sets
 
 
 def is_missing(label: Any) -> bool:

@@ -17,16 +17,22 @@ import numpy.typing as npt
 from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.belief.revision import total_support
+from evlearn.belief.validation import check_sparse_masses
 from evlearn.partition import conversions
+from evlearn.partition.local_blocks import LocalBlock, largest_columns, local_block, local_blocks
 from evlearn.partition.relational import PairMasses, check_pairs, masses_of_block, masses_of_pairs
-from evlearn.partition.summary import PartitionSummary, summarize
-from evlearn.partition.verdict import OUTLIER_MASS, SURE_LEVEL, Verdict, doubts, judge, level_of_share
+from evlearn.partition.summary import PartitionSummary, VerdictCounts, count_verdicts, summarize
+from evlearn.partition.verdict import OUTLIER_MASS, SURE_LEVEL, Verdict, doubts, judge, level_of_share, risks
 from evlearn.storage import fields, partitions
-from evlearn.utils.chunks import row_blocks
+from evlearn.utils.chunks import BLOCK_ROWS, row_blocks
 from evlearn.utils.formatting import format_count
+from evlearn.utils.sparse_rows import BLOCK_ENTRIES, MIN_COLUMNS, SparseRows, is_smaller_sparse
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
+from evlearn.utils.validation import check_real
 
 _PAIRS_PER_BLOCK = 1 << 21
+#: Number of pairs of samples per block if masses are sparse.
+_SPARSE_PAIRS = 1 << 9
 #: Results of `CredalPartition.decide` that are not cluster numbers.
 REJECTED, UNKNOWN = -1, -2
 #: Attributes that copies and derived partitions inherit.
@@ -60,7 +66,8 @@ class CredalPartition:
     ----------
     masses : array-like of shape (n_samples, n_focal_sets)
         One row per sample and one column per focal set. float32, float64 and memory-mapped arrays are not copied:
-        do not write to them afterwards.
+        do not write to them afterwards. Arrays with more than 256 columns, most of which are 0, are converted to
+        lists of masses, which take less memory; all results are the same.
     focal_sets : FocalSets
         Sets of clusters that correspond to the columns, with the names of the clusters, if any.
     sample_names : sequence of str or pandas.Index, default=None
@@ -88,8 +95,8 @@ class CredalPartition:
     array([0, 1, 0, 1])
     """
 
-    masses: FloatArray
     focal_sets: FocalSets
+    _table: FloatArray | SparseRows
     _index: Any
     _noun: Literal["cluster", "class"]
     _problems: tuple[str, ...]
@@ -97,23 +104,16 @@ class CredalPartition:
 
     def __init__(
         self,
-        masses: npt.ArrayLike,
+        masses: npt.ArrayLike | SparseRows,
         focal_sets: FocalSets,
         sample_names: npt.ArrayLike | None = None,
         validate: bool = True,
     ) -> None:
-        to_array = belief.check_masses if validate else belief.validation.as_mass_array
-        values = to_array(masses, focal_sets)
-        if values.ndim != 2 or len(values) == 0:
-            raise ValueError(
-                f"masses must have a row for each sample and a column for each set, got shape {values.shape}."
-            )
-        values = values.view()
-        values.flags.writeable = False
+        table = _read_masses(masses, focal_sets, validate)
         index = _read_names(sample_names)
-        if index is not None and len(index) != len(values):
-            raise ValueError(f"sample_names has {len(index)} names but there are {len(values)} samples.")
-        self.__dict__.update(masses=values, focal_sets=focal_sets, _index=index, _noun="cluster")
+        if index is not None and len(index) != len(table):
+            raise ValueError(f"sample_names has {len(index)} names but there are {len(table)} samples.")
+        self.__dict__.update(_table=table, focal_sets=focal_sets, _index=index, _noun="cluster")
         self.__dict__.update(_problems=(), _is_subset=False)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -127,7 +127,24 @@ class CredalPartition:
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies are created by __init__, so that they are immutable, too.
         state = {name: self.__dict__[name] for name in _INHERITED}
-        return type(self), (self.masses, self.focal_sets, self._index, False), state
+        return type(self), (self._table, self.focal_sets, self._index, False), state
+
+    @property
+    def masses(self) -> FloatArray:
+        """Masses, read-only, with a row for each sample and a column for each focal set.
+
+        If they are stored as lists, each access creates an array of all masses.
+        """
+        if not isinstance(self._table, SparseRows):
+            return self._table
+        masses = self._table.toarray()
+        masses.flags.writeable = False
+        return masses
+
+    @property
+    def mass_table(self) -> FloatArray | SparseRows:
+        """Masses as they are stored: an array, or lists that are indexed like an array."""
+        return self._table
 
     @cached_property
     def sample_names(self) -> tuple[str, ...] | None:
@@ -290,8 +307,15 @@ class CredalPartition:
         >>> partition.to_hard(outlier_label=-1)
         array([ 0, -1])
         """
-        scores = {"plausibility": self.to_possibilistic, "belief": self._beliefs, "pignistic": self._pignistic}
-        labels = np.asarray(_choose(rule, scores).argmax(axis=1))
+        if self._is_sparse:
+            labels = self._clusters_by_block(lambda part: part.to_hard(rule))
+        else:
+            scores = {
+                "plausibility": self.to_possibilistic,
+                "belief": self._beliefs,
+                "pignistic": self._pignistic,
+            }
+            labels = np.asarray(_choose(rule, scores).argmax(axis=1))
         if outlier_label is not None:
             labels[self.outliers()] = outlier_label
         return labels
@@ -325,9 +349,14 @@ class CredalPartition:
         ndarray of shape (n_samples, n_clusters)
             Plausibilities.
         """
-        plausibilities = belief.contour(self.masses, self.focal_sets)
+        if isinstance(self._table, SparseRows):
+            plausibilities: FloatArray = self._columns_by_block(
+                lambda part: part.to_possibilistic(), self._table.dtype
+            )
+        else:
+            plausibilities = belief.contour(self._table, self.focal_sets)
         if normalize:
-            supported = total_support(self.masses)
+            supported = self.supports()
             plausibilities /= np.where(supported > 0, supported, 1)[:, None]
             plausibilities[supported <= 0] = 1
         return plausibilities
@@ -368,13 +397,15 @@ class CredalPartition:
 
     def _largest_positions(self) -> IntArray:
         """Return the position of the set with the largest mass, for each sample."""
+        if isinstance(self._table, SparseRows):
+            return largest_columns(self._table)
         assigned = np.empty(self.n_samples, dtype=np.intp)
         for block in row_blocks(self.n_samples):
-            assigned[block] = self.masses[block].argmax(axis=1)
+            assigned[block] = self._table[block].argmax(axis=1)
         return assigned
 
     def _largest_sets(self) -> BoolArray:
-        return self.focal_sets.membership[self._largest_positions()]
+        return np.array(self.focal_sets.rows(self._largest_positions()))
 
     def _nondominated_clusters(self) -> BoolArray:
         plausibilities = self.to_possibilistic()
@@ -383,14 +414,72 @@ class CredalPartition:
         return np.asarray(plausibilities >= self._beliefs().max(axis=1, keepdims=True) - rounding)
 
     def _beliefs(self) -> FloatArray:
+        if isinstance(self._table, SparseRows):
+            beliefs: FloatArray = self._columns_by_block(lambda part: part._beliefs(), self._table.dtype)
+            return beliefs
         positions = self.focal_sets.singleton_positions
-        return np.where(positions >= 0, self.masses[:, positions], 0).astype(self.masses.dtype, copy=False)
+        return np.where(positions >= 0, self._table[:, positions], 0).astype(self._table.dtype, copy=False)
 
     def _pignistic(self) -> FloatArray:
-        return belief.pignistic(self.masses, self.focal_sets)
+        if isinstance(self._table, SparseRows):
+            return self._probabilities_by_block("pignistic")
+        return belief.pignistic(self._table, self.focal_sets)
 
     def _relative_plausibilities(self) -> FloatArray:
-        return belief.plausibility_transform(self.masses, self.focal_sets)
+        if isinstance(self._table, SparseRows):
+            return self._probabilities_by_block("plausibility")
+        return belief.plausibility_transform(self._table, self.focal_sets)
+
+    def supports(self) -> FloatArray:
+        """Return the mass of each sample outside the empty set.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Masses.
+        """
+        if not isinstance(self._table, SparseRows):
+            return total_support(self._table)
+        return self._table.sum_rows(np.minimum(np.arange(len(self.focal_sets)), 1.0)).astype(self._table.dtype)
+
+    # Sparse masses
+
+    @property
+    def _is_sparse(self) -> bool:
+        return isinstance(self._table, SparseRows)
+
+    def _parts(self) -> Iterator[tuple[LocalBlock, CredalPartition]]:
+        """Yield blocks of samples on few clusters, each with its partition."""
+        assert isinstance(self._table, SparseRows)
+        for block in local_blocks(self._table, self.focal_sets):
+            yield block, _dense_partition(block.masses, block.focal_sets)
+
+    def _values_by_block(self, function: Callable[[CredalPartition], Any], dtype: Any) -> Any:
+        """Apply a function that returns a value for each sample."""
+        values = np.empty(self.n_samples, dtype=dtype)
+        for block, part in self._parts():
+            values[block.rows] = function(part)
+        return values
+
+    def _clusters_by_block(self, function: Callable[[CredalPartition], IntArray]) -> IntArray:
+        """Apply a function that returns a cluster for each sample, or a negative number."""
+        clusters = np.empty(self.n_samples, dtype=np.intp)
+        for block, part in self._parts():
+            numbers = function(part)
+            clusters[block.rows] = np.where(numbers < 0, numbers, block.clusters[np.maximum(numbers, 0)])
+        return clusters
+
+    def _columns_by_block(self, function: Callable[[CredalPartition], Any], dtype: Any) -> Any:
+        """Apply a function that returns a value for each sample and cluster; 0 for clusters without mass."""
+        columns = np.zeros((self.n_samples, self.n_clusters), dtype=dtype)
+        for block, part in self._parts():
+            columns[block.rows[:, None], block.clusters] = function(part)
+        return columns
+
+    def _probabilities_by_block(self, rule: Literal["plausibility", "pignistic"]) -> FloatArray:
+        probabilities: FloatArray = self._columns_by_block(lambda part: part.to_fuzzy(rule), self._table.dtype)
+        probabilities[self.supports() <= 0] = 1 / self.n_clusters
+        return probabilities
 
     # Verdicts and decisions
 
@@ -424,7 +513,10 @@ class CredalPartition:
         >>> partition.verdict(level=0.4).sure
         array([ True,  True, False])
         """
-        return judge(self.masses, self.focal_sets, level)
+        if isinstance(self._table, SparseRows):
+            check_real("level", level, 0, 1, open_low=True)
+            return Verdict(self._columns_by_block(lambda part: part.verdict(level).candidates, bool), float(level))
+        return judge(self._table, self.focal_sets, level)
 
     def doubt(self) -> FloatArray:
         """Return 1 minus the belief in the most plausible cluster, for each sample.
@@ -439,7 +531,23 @@ class CredalPartition:
         ndarray of shape (n_samples,)
             From 0 (all belief in one cluster) to 1 (no belief in it, or no information).
         """
-        return doubts(self.masses, self.focal_sets)
+        if isinstance(self._table, SparseRows):
+            return self._values_by_block(lambda part: part.doubt(), float)  # type: ignore[no-any-return]
+        return doubts(self._table, self.focal_sets)
+
+    def risks(self) -> FloatArray:
+        """Return the pignistic probability that each sample is not in its most plausible cluster.
+
+        Mass on the empty set counts as an error, so that outliers have a large risk, even if their doubt is 0.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Risks of errors, between 0 and 1.
+        """
+        if isinstance(self._table, SparseRows):
+            return self._values_by_block(lambda part: part.risks(), float)  # type: ignore[no-any-return]
+        return risks(self._table, self.focal_sets)
 
     def find_level(self, torn_share: float) -> float:
         """Find the level at which about the given share of the samples is torn, for review by a person.
@@ -476,7 +584,7 @@ class CredalPartition:
         ndarray of bool of shape (n_samples,)
             True if the sample is an outlier.
         """
-        return np.asarray(self.masses[:, 0] >= OUTLIER_MASS)
+        return np.asarray(self._table[:, 0] >= OUTLIER_MASS)
 
     def decide(
         self,
@@ -511,6 +619,9 @@ class CredalPartition:
         >>> partition.decide(rejection_cost=0.2)
         array([ 0, -1])
         """
+        if self._is_sparse:
+            costs: dict[str, Any] = {"rejection_cost": rejection_cost, "unknown_cost": unknown_cost}
+            return self._clusters_by_block(lambda part: part.decide(**costs, criterion=criterion, rho=rho))
         losses = belief.loss_matrix(self.n_clusters, rejection_cost=rejection_cost, unknown_cost=unknown_cost)
         acts = [REJECTED] * (rejection_cost is not None) + [UNKNOWN] * (unknown_cost is not None)
         positions = belief.decide(self.masses, self.focal_sets, losses, criterion=criterion, rho=rho)
@@ -533,13 +644,11 @@ class CredalPartition:
             (n_samples, n_samples) otherwise. The diagonal compares each sample with an independent copy.
         """
         if pairs is None:
-            return masses_of_block(self.masses, self.masses, self.focal_sets)
+            return self._pairs_of_rows(np.arange(self.n_samples))
         numbers = check_pairs(pairs, self.n_samples)
-        blocks = [
-            masses_of_pairs(self.masses[numbers[block, 0]], self.masses[numbers[block, 1]], self.focal_sets)
-            for block in row_blocks(len(numbers))
-        ]
-        parts = zip(*blocks, strict=True) if blocks else [[np.empty(0, self.masses.dtype)]] * 4
+        slices = row_blocks(len(numbers), _SPARSE_PAIRS if self._is_sparse else BLOCK_ROWS)
+        blocks = [self._masses_of_pairs(numbers[block]) for block in slices]
+        parts = zip(*blocks, strict=True) if blocks else [[np.empty(0, self._table.dtype)]] * 4
         return PairMasses(*(np.concatenate(part) for part in parts))
 
     def relational_blocks(self, block_rows: int | None = None) -> Iterator[tuple[slice, PairMasses]]:
@@ -559,7 +668,30 @@ class CredalPartition:
         """
         rows = max(1, _PAIRS_PER_BLOCK // self.n_samples) if block_rows is None else block_rows
         for block in row_blocks(self.n_samples, rows):
-            yield block, masses_of_block(self.masses[block], self.masses, self.focal_sets)
+            yield block, self._pairs_of_rows(np.arange(self.n_samples)[block])
+
+    def _masses_of_pairs(self, pairs: IntArray) -> PairMasses:
+        table, focal_sets = self._table, self.focal_sets
+        if isinstance(table, SparseRows):
+            rows, places = np.unique(pairs, return_inverse=True)
+            block, pairs = local_block(table, focal_sets, rows), places.reshape(pairs.shape)
+            table, focal_sets = block.masses, block.focal_sets
+        return masses_of_pairs(table[pairs[:, 0]], table[pairs[:, 1]], focal_sets)
+
+    def _pairs_of_rows(self, rows: IntArray) -> PairMasses:
+        """Return the masses of the pairs of some samples with all samples."""
+        table, samples = self._table, np.arange(self.n_samples)
+        if not isinstance(table, SparseRows):
+            return masses_of_block(table[rows[0] : rows[-1] + 1], table, self.focal_sets)
+        result = PairMasses(*(np.empty((len(rows), len(samples)), dtype=table.dtype) for _ in range(4)))
+        for first in row_blocks(len(rows), _SPARSE_PAIRS):
+            for second in row_blocks(len(samples), _SPARSE_PAIRS):
+                block = local_block(table, self.focal_sets, np.r_[rows[first], samples[second]])
+                n_first = first.stop - first.start
+                tile = masses_of_block(block.masses[:n_first], block.masses[n_first:], block.focal_sets)
+                for name in ("empty", "same_cluster", "different", "unknown"):
+                    getattr(result, name)[first, second] = getattr(tile, name)
+        return result
 
     # Nonspecificity and summary
 
@@ -583,11 +715,15 @@ class CredalPartition:
             Mean over the samples, divided by its largest possible value: from 0 (all mass on single clusters) to 1
             (all mass on the set of all clusters). With `per_sample`, an array.
         """
+        table = self._table
+        if per_sample and isinstance(table, SparseRows):
+            sizes = np.where(self.focal_sets.sizes == 0, self.n_clusters, self.focal_sets.sizes)
+            return table.sum_rows(np.log2(sizes)).astype(table.dtype)
         if per_sample:
             return belief.nonspecificity(self.masses, self.focal_sets)
         if self.n_clusters == 1:
             return 0.0
-        total = self.masses.sum(axis=0, dtype=np.float64)
+        total = table.sum_columns() if isinstance(table, SparseRows) else table.sum(axis=0, dtype=np.float64)
         largest = self.n_samples * np.log2(self.n_clusters)
         return float(belief.nonspecificity(total, self.focal_sets) / largest)
 
@@ -606,8 +742,17 @@ class CredalPartition:
         PartitionSummary
             Counts that print as text.
         """
-        summary = summarize(self.verdict(level), self.focal_sets, self.nonspecificity(), self._noun)
+        counts = self._verdict_counts(level) if self._is_sparse else count_verdicts(self.verdict(level))
+        summary = summarize(counts, self.focal_sets, self.nonspecificity(), self._noun, float(level))
         return replace(summary, fit_problems=self._problems, is_subset=self._is_subset)
+
+    def _verdict_counts(self, level: float) -> VerdictCounts:
+        """Count the verdicts of sparse masses without a table of all candidates."""
+        check_real("level", level, 0, 1, open_low=True)
+        total = VerdictCounts(np.zeros(self.n_clusters, dtype=np.intp), {}, 0)
+        for block, part in self._parts():
+            total = total.add(count_verdicts(part.verdict(level)), block.clusters)
+        return total
 
     # Derived partitions
 
@@ -626,12 +771,34 @@ class CredalPartition:
         CredalPartition
             Normalized partition.
         """
-        needs_omega = method == "yager" or belief.is_kind(self.masses, self.focal_sets, "contradictory").any()
+        table = self._table
+        if isinstance(table, SparseRows):
+            return self._normalize_sparse(table, method)
+        needs_omega = method == "yager" or belief.is_kind(table, self.focal_sets, "contradictory").any()
         focal_sets = self.focal_sets.with_omega() if needs_omega else self.focal_sets
-        masses = self.masses
+        masses = table
         if focal_sets is not self.focal_sets:
             masses = belief.expand_masses(masses, self.focal_sets, focal_sets)
         return self._derive(belief.normalize(masses, focal_sets, method), focal_sets, self._index)
+
+    def _normalize_sparse(self, table: SparseRows, method: Literal["dempster", "yager"]) -> CredalPartition:
+        if method not in ("dempster", "yager"):
+            raise ValueError(f"method must be 'dempster' or 'yager', got {method!r}.")
+        outside, supports = table[:, 0], self.supports()
+        sums = np.column_stack([outside, supports])
+        contradictory = belief.is_kind(sums, FocalSets.singletons(1), "contradictory")
+        needs_omega = method == "yager" or contradictory.any()
+        focal_sets = self.focal_sets.with_omega() if needs_omega else self.focal_sets
+        divisors = np.ones_like(supports) if method == "yager" else np.where(contradictory, 1, supports)
+        added = outside if method == "yager" else contradictory.astype(table.dtype)
+        rows, selection, targets = table.row_numbers, table.columns > 0, np.flatnonzero(added)
+        all_rows = np.r_[rows[selection], targets]
+        columns = np.r_[table.columns[selection].astype(np.intp), np.full(len(targets), len(focal_sets) - 1)]
+        values = np.r_[(table.values / divisors[rows])[selection], added[targets]]
+        order = np.lexsort([columns, all_rows])
+        shape = len(table), len(focal_sets)
+        normalized = SparseRows.from_entries(all_rows[order], columns[order], values[order], shape)
+        return self._derive(normalized, focal_sets, self._index)
 
     def rename(
         self, *, cluster_names: Sequence[str] | None = None, sample_names: npt.ArrayLike | None = None
@@ -652,7 +819,7 @@ class CredalPartition:
         """
         focal_sets = self.focal_sets if cluster_names is None else self.focal_sets.with_names(cluster_names)
         names = self._index if sample_names is None else sample_names
-        return self._derive(self.masses, focal_sets, names)
+        return self._derive(self._table, focal_sets, names)
 
     def permute_clusters(self, order: npt.ArrayLike) -> CredalPartition:
         """Return the partition with its clusters in another order.
@@ -674,7 +841,9 @@ class CredalPartition:
             )
         names = None if self.focal_sets.names is None else [self.focal_sets.names[number] for number in numbers]
         sets = self.focal_sets.membership[:, numbers]
-        masses, focal_sets = belief.reorder_masses(self.masses, sets, self.n_clusters if names is None else names)
+        if isinstance(self._table, SparseRows):
+            return self._with_sets(self._table, sets, names)
+        masses, focal_sets = belief.reorder_masses(self._table, sets, self.n_clusters if names is None else names)
         return self._derive(masses, focal_sets, self._index)
 
     def merge(self, groups: Iterable[Iterable[int]]) -> CredalPartition:
@@ -712,10 +881,10 @@ class CredalPartition:
             target[list(members)] = min(members)
         first, numbers = np.unique(target, return_inverse=True)
         coarser = np.zeros((len(self.focal_sets), len(first)), dtype=bool)
-        for cluster, number in enumerate(numbers):
-            coarser[:, number] |= self.focal_sets.membership[:, cluster]
+        rows, elements = self.focal_sets.members_of(np.arange(len(self.focal_sets)))
+        coarser[rows, numbers.ravel()[elements]] = True
         names = self.focal_sets.names
-        return self._with_sets(self.masses, coarser, None if names is None else [names[k] for k in first])
+        return self._with_sets(self._table, coarser, None if names is None else [names[k] for k in first])
 
     def split(self, cluster: int, parts: npt.ArrayLike) -> CredalPartition:
         """Return the partition with a cluster that is split into parts.
@@ -755,20 +924,30 @@ class CredalPartition:
         membership = np.pad(self.focal_sets.membership, ((0, 0), (0, n_added)))
         has_cluster = membership[:, cluster].copy()
         membership[:, cluster] = False
-        tables, masses = [membership[~has_cluster]], [self.masses[:, ~has_cluster]]
+        names = self.focal_sets.names
+        if names is not None:
+            names = (*names, *(f"{names[cluster]} {part}" for part in range(1, n_added + 1)))
+        tables = [membership[~has_cluster]]
         for part in np.unique(labels):
             sets = membership[has_cluster]
             sets[:, places if part < 0 else places[part]] = True
             tables.append(sets)
-            masses.append(np.where((labels == part)[:, None], self.masses[:, has_cluster], 0))
-        names = self.focal_sets.names
-        if names is not None:
-            names = (*names, *(f"{names[cluster]} {part}" for part in range(1, n_added + 1)))
+        if isinstance(self._table, SparseRows):
+            return self._with_sets(_split_columns(self._table, has_cluster, labels), np.vstack(tables), names)
+        masses = [self._table[:, ~has_cluster]]
+        masses += [
+            np.where((labels == part)[:, None], self._table[:, has_cluster], 0) for part in np.unique(labels)
+        ]
         return self._with_sets(np.hstack(masses), np.vstack(tables), names)
 
-    def _with_sets(self, masses: FloatArray, table: BoolArray, names: Sequence[str] | None) -> CredalPartition:
+    def _with_sets(
+        self, masses: FloatArray | SparseRows, table: BoolArray, names: Sequence[str] | None
+    ) -> CredalPartition:
         """Return a partition with the masses on the sets of a table; the masses of equal sets are added."""
         focal_sets = FocalSets.from_membership(table, names)
+        if isinstance(masses, SparseRows):
+            totals_by_set = masses.move_columns(focal_sets.positions(table), len(focal_sets))
+            return self._derive(totals_by_set, focal_sets, self._index)
         totals = np.zeros((len(masses), len(focal_sets)), dtype=masses.dtype)
         for column, position in enumerate(focal_sets.positions(table)):
             totals[:, position] += masses[:, column]
@@ -779,14 +958,21 @@ class CredalPartition:
             raise IndexError(
                 f"a partition is indexed by samples only, got {len(samples)} indices; index its masses instead."
             )
-        rows = np.atleast_2d(self.masses[samples])
+        if isinstance(self._table, SparseRows):
+            rows: Any = self._table.take(
+                [samples] if np.ndim(samples) == 0 and not isinstance(samples, slice) else samples
+            )
+        else:
+            rows = np.atleast_2d(self._table[samples])
         if len(rows) == 0:
             raise IndexError("the index selects no sample; a partition needs at least one.")
         other = self._derive(rows, self.focal_sets, self._names_of(samples))
         other.__dict__["_is_subset"] |= len(rows) != self.n_samples
         return other
 
-    def _derive(self, masses: FloatArray, focal_sets: FocalSets, sample_names: Any) -> CredalPartition:
+    def _derive(
+        self, masses: FloatArray | SparseRows, focal_sets: FocalSets, sample_names: Any
+    ) -> CredalPartition:
         """Return another partition with the inherited attributes of this one."""
         other = CredalPartition(masses, focal_sets, sample_names, validate=False)
         other.__dict__.update({name: self.__dict__[name] for name in _INHERITED})
@@ -809,7 +995,7 @@ class CredalPartition:
             Path with suffix ``.npz`` (compact, can be memory-mapped) or ``.json`` (readable text).
         """
         names = None if self.sample_names is None else list(self.sample_names)
-        partitions.write_file(Path(path), partitions.Stored(self.masses, self.focal_sets, names, self._problems))
+        partitions.write_file(Path(path), partitions.Stored(self._table, self.focal_sets, names, self._problems))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> CredalPartition:
@@ -830,7 +1016,8 @@ class CredalPartition:
         stored = partitions.read_file(Path(path), mmap)
         names = None if stored.sample_names is None else tuple(stored.sample_names)
         try:
-            return with_problems(cls(stored.masses, stored.focal_sets, names), stored.problems)
+            masses: Any = stored.masses
+            return with_problems(cls(masses, stored.focal_sets, names), stored.problems)
         except ValueError as error:
             raise ValueError(f"{Path(path).name} does not contain a valid credal partition: {error}") from error
 
@@ -853,10 +1040,48 @@ class CredalPartition:
         cluster_names = (
             np.array(self.focal_sets.names, dtype=object)[clusters] if self.focal_sets.names else clusters
         )
-        assignment = self.verdict(level).labels(self.focal_sets.names)
-        columns: dict[str, Any] = {"cluster": cluster_names, "assignment": assignment, "doubt": self.doubt()}
-        columns["outlier_score"] = self.masses[:, 0]
-        return columns | {name: self.masses[:, k] for k, name in enumerate(self.focal_sets.labels)}
+        columns: dict[str, Any] = {"cluster": cluster_names, "assignment": self._assignments(level)}
+        columns |= {"doubt": self.doubt(), "outlier_score": self._table[:, 0]}
+        masses = self.masses
+        return columns | {name: masses[:, k] for k, name in enumerate(self.focal_sets.labels)}
+
+    def second_clusters(self) -> IntArray:
+        """Return the second most plausible cluster of each sample.
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples,)
+            Cluster numbers.
+        """
+        if self._is_sparse:
+            return self._clusters_by_block(lambda part: part.second_clusters())
+        plausibilities = self.to_possibilistic()
+        plausibilities[np.arange(len(self)), plausibilities.argmax(axis=1)] = -1
+        return np.asarray(plausibilities.argmax(axis=1))
+
+    def verdict_names(self, level: float = SURE_LEVEL) -> Any:
+        """Return the verdict on each sample as a word, see `verdict`.
+
+        Parameters
+        ----------
+        level : float, default=0.6
+            Belief in one cluster from which a sample is sure.
+
+        Returns
+        -------
+        ndarray of str of shape (n_samples,)
+            "sure", "torn" or "outlier", as an array of dtype object.
+        """
+        if self._is_sparse:
+            return self._values_by_block(lambda part: part.verdict_names(level), object)
+        verdict = self.verdict(level)
+        return np.select([verdict.sure, verdict.torn], ["sure", "torn"], "outlier").astype(object)
+
+    def _assignments(self, level: float) -> Any:
+        """Return the candidates of each sample as text."""
+        if not self._is_sparse:
+            return self.verdict(level).labels(self.focal_sets.names)
+        return self._values_by_block(lambda part: part._assignments(level), object)
 
     def to_frame(self, library: Literal["pandas", "polars"] = "pandas", *, level: float = SURE_LEVEL) -> Any:
         """Return the partition as a data frame: cluster, assignment, doubt, outlier score, and all masses.
@@ -882,7 +1107,7 @@ class CredalPartition:
     @property
     def n_samples(self) -> int:
         """Number of samples."""
-        return int(self.masses.shape[0])
+        return len(self._table)
 
     @property
     def n_clusters(self) -> int:
@@ -900,7 +1125,7 @@ class CredalPartition:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CredalPartition):
             return NotImplemented
-        if self.focal_sets != other.focal_sets or not np.array_equal(self.masses, other.masses):
+        if self.focal_sets != other.focal_sets or not _is_same_table(self._table, other._table):
             return False
         return _is_same_index(self._index, other._index) or self.sample_names == other.sample_names
 
@@ -910,11 +1135,67 @@ class CredalPartition:
         return (
             f"CredalPartition({format_count(self.n_samples, 'sample')}, "
             f"{format_count(self.n_clusters, self._noun)}, "
-            f"{format_count(len(self.focal_sets), 'focal set')}, {self.masses.dtype})"
+            f"{format_count(len(self.focal_sets), 'focal set')}, {self._table.dtype})"
         )
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
+
+
+def _dense_partition(masses: FloatArray, focal_sets: FocalSets) -> CredalPartition:
+    """Return a partition with an array of masses, even if they are mostly 0."""
+    partition = object.__new__(CredalPartition)
+    partition.__dict__.update(_table=masses, focal_sets=focal_sets, _index=None, _noun="cluster")
+    partition.__dict__.update(_problems=(), _is_subset=False)
+    return partition
+
+
+def _read_masses(masses: Any, focal_sets: FocalSets, validate: bool) -> FloatArray | SparseRows:
+    """Return masses as an array or as lists, whichever is smaller, after a check."""
+    if isinstance(masses, SparseRows):
+        if len(masses) == 0 or masses.n_columns != len(focal_sets):
+            raise ValueError(f"masses of shape {masses.shape} do not fit {len(focal_sets)} focal sets.")
+        if validate:
+            check_sparse_masses(masses, focal_sets)
+        is_smaller = masses.nbytes < len(masses) * masses.n_columns * masses.dtype.itemsize
+        return masses if masses.n_columns >= MIN_COLUMNS and is_smaller else _read_only(masses.toarray())
+    to_array = belief.check_masses if validate else belief.validation.as_mass_array
+    values = to_array(masses, focal_sets)
+    if values.ndim != 2 or len(values) == 0:
+        raise ValueError(
+            f"masses must have a row for each sample and a column for each set, got shape {values.shape}."
+        )
+    return SparseRows.of(values) if is_smaller_sparse(values) else _read_only(values)
+
+
+def _read_only(values: FloatArray) -> FloatArray:
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+def _is_same_table(table: Any, other: Any) -> bool:
+    """Return True if masses are equal, also if only one of them is sparse."""
+    if table is other:
+        return True
+    if table.shape != other.shape:
+        return False
+    if isinstance(table, SparseRows) and isinstance(other, SparseRows):
+        return table.equals(other)
+    blocks = row_blocks(len(table), max(1, BLOCK_ENTRIES // table.shape[1]))
+    return all(np.array_equal(table[block], other[block]) for block in blocks)
+
+
+def _split_columns(table: SparseRows, is_split: BoolArray, labels: IntArray) -> SparseRows:
+    """Return the columns that are not split, and then a copy of the others for each of the sorted labels."""
+    n_kept, n_split = int((~is_split).sum()), int(is_split.sum())
+    parts, places = np.unique(labels, return_inverse=True)
+    rows, columns = table.row_numbers, table.columns
+    ranks = np.where(is_split, np.cumsum(is_split), np.cumsum(~is_split)) - 1
+    targets = ranks[columns] + is_split[columns] * (n_kept + n_split * places.ravel()[rows])
+    order = np.lexsort([targets, rows])
+    shape = len(table), n_kept + n_split * len(parts)
+    return SparseRows.from_entries(rows[order], targets[order], table.values[order], shape)
 
 
 def _read_names(names: Any) -> Any:
@@ -964,10 +1245,21 @@ def of_classes(partition: CredalPartition) -> CredalPartition:
     return other
 
 
+def concatenation(partitions: Sequence[CredalPartition], positions: IntArray) -> CredalPartition:
+    """Return samples of partitions one after the other, which have the same focal sets."""
+    tables = [partition.mass_table for partition in partitions]
+    if any(isinstance(table, SparseRows) for table in tables):
+        lists = [table if isinstance(table, SparseRows) else SparseRows.of(table) for table in tables]
+        selected: Any = SparseRows.concatenate(lists).take(positions)
+    else:
+        selected = np.concatenate([np.asarray(table) for table in tables])[positions]
+    return CredalPartition(selected, partitions[0].focal_sets, validate=False)
+
+
 def with_problems(partition: CredalPartition, problems: tuple[str, ...]) -> CredalPartition:
     """Return the partition with other problems of the fit."""
     if partition.problems == problems:
         return partition
-    other = partition._derive(partition.masses, partition.focal_sets, partition._index)
+    other = partition._derive(partition._table, partition.focal_sets, partition._index)
     other.__dict__["_problems"] = problems
     return other

@@ -9,12 +9,16 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from evlearn.blocks.open import needs_blocks
 from evlearn.partition.credal_partition import CredalPartition, frame_of
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray
+
+#: Maximum number of values for which a check of all of them is faster than that of a transformer.
+_SMALL_SIZE = 10_000
 
 
 def split_pipeline(estimator: Any) -> tuple[Pipeline | None, Any]:
@@ -133,18 +137,15 @@ def verdict_frame(partition: CredalPartition, X: Any, library: str | None, level
     """Return clusters, second clusters, verdicts, doubt and outlier scores as a frame, like X by default."""
     if library is None:
         library = "polars" if type(X).__module__.partition(".")[0] == "polars" else "pandas"
-    clusters, plausibilities = partition.to_hard(), partition.to_possibilistic()
-    plausibilities[np.arange(len(partition)), clusters] = -1
-    verdict = partition.verdict(level)
     names = partition.focal_sets.names
     labels = np.arange(partition.n_clusters) if names is None else np.array(names, dtype=object)
     is_single = partition.n_clusters == 1
     columns = {
-        "cluster": labels[clusters],
-        "second_cluster": [None] * len(partition) if is_single else labels[plausibilities.argmax(axis=1)],
-        "verdict": np.select([verdict.sure, verdict.torn], ["sure", "torn"], "outlier").astype(object),
+        "cluster": labels[partition.to_hard()],
+        "second_cluster": [None] * len(partition) if is_single else labels[partition.second_clusters()],
+        "verdict": partition.verdict_names(level),
         "doubt": partition.doubt(),
-        "outlier_score": partition.masses[:, 0],
+        "outlier_score": partition.mass_table[:, 0],
     }
     return frame_of(columns, partition, library)
 
@@ -177,8 +178,32 @@ def transform_through_pipeline(estimator: Any, X: Any) -> tuple[Any, Any]:
         # Step by step, because the checks of a pipeline take longer than scaling a row.
         for _, step in transformers.steps:
             if step is not None and step != "passthrough":
-                X = step.transform(X)
+                X = _scale(step, X) if _can_scale(step, X, clusterer) else step.transform(X)
     return clusterer, X
+
+
+def _can_scale(step: Any, X: Any, clusterer: Any) -> bool:
+    """Return True if a step is a scaler that would return a few rows without a warning.
+
+    Its checks take longer than the prediction of a row.
+    """
+    if type(step) is not StandardScaler or type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2:
+        return False
+    # Estimators with feature names warn about arrays, and a scaler may return frames.
+    if hasattr(step, "feature_names_in_") or hasattr(clusterer, "feature_names_in_"):
+        return False
+    is_small = 0 < X.size <= _SMALL_SIZE and X.shape[1] == getattr(step, "n_features_in_", None)
+    return is_small and not np.isinf(X).any()
+
+
+def _scale(scaler: StandardScaler, X: FloatArray) -> FloatArray:
+    """Return rows as the scaler would."""
+    rows = X.copy()
+    if scaler.with_mean:
+        rows -= scaler.mean_
+    if scaler.with_std:
+        rows /= scaler.scale_
+    return rows
 
 
 def memberships_of(labels: Any, fitted_labels: Any) -> FloatArray:

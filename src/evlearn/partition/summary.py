@@ -158,23 +158,68 @@ class PartitionSummary:
         return f"<div>{problems}<strong>{self._size()}</strong><table>{''.join(rows)}</table>{self._rule()}</div>"
 
 
-def summarize(
-    verdict: Verdict, focal_sets: FocalSets, nonspecificity: float, noun: Literal["cluster", "class"]
-) -> PartitionSummary:
+@dataclass
+class VerdictCounts:
+    """Numbers of samples by verdict.
+
+    Attributes
+    ----------
+    sure : ndarray of int of shape (n_clusters,)
+        Number of sure samples of each cluster.
+    torn : dict from tuple of int to int
+        Number of torn samples for each set of candidates.
+    n_outliers : int
+        Number of outliers.
+    """
+
+    sure: IntArray
+    torn: dict[tuple[int, ...], int]
+    n_outliers: int
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return int(self.sure.sum()) + sum(self.torn.values()) + self.n_outliers
+
+    def add(self, other: "VerdictCounts", clusters: IntArray) -> "VerdictCounts":
+        """Return the sum with counts for some of the clusters."""
+        sure, torn = self.sure.copy(), dict(self.torn)
+        sure[clusters] += other.sure
+        for members, count in other.torn.items():
+            key = tuple(clusters[list(members)].tolist())
+            torn[key] = torn.get(key, 0) + count
+        return VerdictCounts(sure, torn, self.n_outliers + other.n_outliers)
+
+
+def count_verdicts(verdict: Verdict) -> VerdictCounts:
     """Count the samples by their candidates."""
     candidates = verdict.candidates
-    sure = candidates[verdict.sure].sum(axis=0)
     sets, places = distinct_sets(candidates[verdict.torn])
-    counts = np.bincount(places, minlength=len(sets))
-    by_count = np.argsort(-counts, kind="stable")
+    counts = np.bincount(places, minlength=len(sets)).tolist()
+    torn = {tuple(np.flatnonzero(members).tolist()): count for members, count in zip(sets, counts, strict=True)}
+    return VerdictCounts(candidates[verdict.sure].sum(axis=0), torn, int(verdict.outlier.sum()))
+
+
+def summarize(
+    counts: VerdictCounts,
+    focal_sets: FocalSets,
+    nonspecificity: float,
+    noun: Literal["cluster", "class"],
+    level: float,
+) -> PartitionSummary:
+    """Return the summary of verdicts; the most frequent sets first, and equally frequent ones in their order."""
+    elements = np.arange(focal_sets.frame_size)
+    by_count = sorted(counts.torn, key=lambda members: (-counts.torn[members], len(members), members))
     return PartitionSummary(
-        n_samples=len(candidates),
+        n_samples=counts.n_samples,
         n_clusters=focal_sets.frame_size,
-        sure={name: int(count) for name, count in zip(focal_sets.frame, sure, strict=True)},
-        torn={format_set(sets[k], focal_sets.names): int(counts[k]) for k in by_count},
-        n_outliers=int(verdict.outlier.sum()),
+        sure={name: int(count) for name, count in zip(focal_sets.frame, counts.sure, strict=True)},
+        torn={
+            format_set(np.isin(elements, members), focal_sets.names): counts.torn[members] for members in by_count
+        },
+        n_outliers=counts.n_outliers,
         nonspecificity=nonspecificity,
-        level=verdict.level,
+        level=level,
         noun=noun,
     )
 

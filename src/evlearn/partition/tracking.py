@@ -15,13 +15,13 @@ from evlearn.utils.formatting import join_first
 from evlearn.utils.typing import BoolArray, ClustererLike, DataLike, FloatArray, IntArray
 
 #: Minimum Dice coefficient of a cluster and its counterpart.
-_KEPT_OVERLAP = 0.3
+_KEPT_OVERLAP = 0.1
 #: Minimum share of a cluster without counterpart in another cluster of which it is a part, and minimum share of
 #: this part in the other cluster.
 _CONTAINED, _MIN_PART = 0.5, 0.1
 #: Ratio of the shares of rows in 2 data sets below which a cluster does not exist in one of them: in any case, and
 #: if it has no counterpart.
-_ABSENT_RATIO, _REDUCED_RATIO = 0.3, 0.6
+_ABSENT_RATIO, _REDUCED_RATIO = 0.3, 0.75
 #: Number of draws from the posterior distribution of the overlaps, and their seed.
 _DRAWS, _SEED = 200, 0
 #: Maximum number of events in a line of text.
@@ -231,9 +231,9 @@ def track_clusters(
     With `X_old`, an old cluster was removed if its share of the rows of X is less than 0.3 times its share of
     `X_old`, and a new cluster was created if its share of `X_old` is less than 0.3 times its share of X. The
     other clusters are matched one to one so that the sum of Dice coefficients ``2 n_ij / (n_i + n_j)`` is maximal;
-    pairs with a coefficient of at least 0.3 have the same number. An old cluster without counterpart was merged
+    pairs with a coefficient of at least 0.1 have the same number. An old cluster without counterpart was merged
     into the new cluster that contains at least half of it, if it is at least a tenth of that cluster and, with
-    `X_old`, if the ratio of its shares is at least 0.6; otherwise it was removed. With exchanged roles, a new
+    `X_old`, if the ratio of its shares is at least 0.75; otherwise it was removed. With exchanged roles, a new
     cluster was split from an old one, or created.
 
     The confidence of an event is its share in 200 draws of the overlaps from their Dirichlet posterior

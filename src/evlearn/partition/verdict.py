@@ -81,8 +81,9 @@ class Verdict:
         for k in np.flatnonzero(np.bincount(clusters, minlength=n_clusters)):  # only clusters that occur
             single_texts[k] = format_set(np.arange(n_clusters) == k, names)
         texts[sure] = single_texts[clusters]
-        sets, positions = distinct_sets(self.candidates[torn])
-        texts[torn] = np.array([format_set(members, names) for members in sets], dtype=object)[positions]
+        if torn.any():  # sorting takes longer than the other steps for a single sample
+            sets, positions = distinct_sets(self.candidates[torn])
+            texts[torn] = np.array([format_set(members, names) for members in sets], dtype=object)[positions]
         return texts
 
 

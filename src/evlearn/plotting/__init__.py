@@ -13,6 +13,7 @@ from evlearn.plotting.comparison_display import ComparisonDisplay
 from evlearn.plotting.constraints_display import ConstraintsDisplay
 from evlearn.plotting.contour_display import MassContourDisplay
 from evlearn.plotting.doubt_display import DoubtDisplay
+from evlearn.plotting.drift_display import DriftDisplay
 from evlearn.plotting.masses_display import MassesDisplay
 from evlearn.plotting.objective_display import ObjectiveDisplay
 from evlearn.plotting.pairs_display import PairsDisplay
@@ -27,6 +28,7 @@ __all__ = [
     "ConstraintsDisplay",
     "CredalPartitionDisplay",
     "DoubtDisplay",
+    "DriftDisplay",
     "MassContourDisplay",
     "MassesDisplay",
     "ObjectiveDisplay",

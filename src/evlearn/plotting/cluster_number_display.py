@@ -77,6 +77,9 @@ class ClusterNumberDisplay:
     ----------
     Masson and Denœux (2008) proposed the average nonspecificity.
 
+    - Masson and Denœux (2008), ECM: an evidential version of the fuzzy c-means
+      algorithm, Pattern Recognition 41, doi:10.1016/j.patcog.2007.08.014.
+
     Examples
     --------
     >>> import matplotlib.pyplot as plt

@@ -80,7 +80,9 @@ class ComparisonDisplay:
 
     References
     ----------
-    Denœux et al. (2018).
+    Denœux et al. (2018), Evaluating and comparing soft partitions: an approach based on
+    Dempster-Shafer theory, IEEE Transactions on Fuzzy Systems 26,
+    doi:10.1109/TFUZZ.2017.2718484.
 
     Examples
     --------

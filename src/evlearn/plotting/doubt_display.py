@@ -149,7 +149,7 @@ class DoubtDisplay:
         partition = partition_for(result, X)
         means = np.zeros(len(partition.focal_sets))
         for block in row_blocks(partition.n_samples):
-            means += partition.masses[block].sum(axis=0, dtype=np.float64)
+            means += partition.mass_table[block].sum(axis=0, dtype=np.float64)
         means /= partition.n_samples
         display = cls(
             doubts=_doubts(means, partition),

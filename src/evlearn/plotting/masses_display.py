@@ -208,7 +208,7 @@ class MassesDisplay:
     def _choose_sets(self, max_sets: int) -> None:
         totals = np.zeros(len(self.partition.focal_sets))
         for block in row_blocks(self.partition.n_samples):
-            totals += self.partition.masses[block].sum(axis=0, dtype=np.float64)
+            totals += self.partition.mass_table[block].sum(axis=0, dtype=np.float64)
         by_mass = np.argsort(-totals, kind="stable")[: np.count_nonzero(totals)]
         n_shown = len(by_mass) if len(by_mass) <= max_sets else max_sets - 1
         self.shown_: IntArray = np.sort(by_mass[:n_shown])
@@ -219,7 +219,7 @@ class MassesDisplay:
 
     def _columns(self, block: slice) -> FloatArray:
         """Return the masses of the drawn sets for a block of samples."""
-        masses = self.partition.masses[block]
+        masses = self.partition.mass_table[block]
         columns = masses[:, self.shown_]
         if len(self.labels_) == len(self.shown_):
             return columns
@@ -322,7 +322,7 @@ class MassesDisplay:
         single = focal_sets.singleton_positions
         sure, possible = np.zeros(len(clusters)), np.zeros(len(clusters))
         for block in row_blocks(len(clusters)):
-            masses, block_clusters = self.partition.masses[block], clusters[block]
+            masses, block_clusters = self.partition.mass_table[block], clusters[block]
             rows = np.arange(len(block_clusters))
             sure[block] = np.where(single[block_clusters] >= 0, masses[rows, single[block_clusters]], 0)
             possible[block] = contour(masses, focal_sets)[rows, block_clusters]

@@ -33,7 +33,7 @@ from evlearn.plotting.plane import (
     true_classes,
 )
 from evlearn.plotting.sampling import allocate, draw_subset
-from evlearn.utils.typing import BoolArray, EstimatorLike, FloatArray, IntArray, RandomSeed
+from evlearn.utils.typing import AnnDataLike, BoolArray, EstimatorLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice
 
 _MAX_POINTS = 20_000
@@ -67,7 +67,7 @@ class CredalPartitionDisplay:
     a cluster shows its possible samples: filled markers are sure, rings are torn, and areas show the plausibility
     of the cluster. All other samples are gray.
 
-    Create it with `from_result`; the constructor expects computed values.
+    Create it with `from_result`, or with `from_anndata` for cells; the constructor expects computed values.
 
     Parameters
     ----------
@@ -263,6 +263,63 @@ class CredalPartitionDisplay:
             ]
             display = replace(display, panels=panels, displays=displays)
         return display.plot(ax, max_points=max_points, random_state=random_state, hulls=hulls, legend=legend)
+
+    @classmethod
+    def from_anndata(
+        cls,
+        adata: AnnDataLike,
+        basis: str = "umap",
+        *,
+        key: str = "doubt",
+        ax: Axes | None = None,
+        max_points: int | None = None,
+        random_state: RandomSeed = 0,
+        legend: bool = True,
+    ) -> CredalPartitionDisplay:
+        """Draw the result of `evlearn.cluster.doubt_of` on an existing embedding of the cells.
+
+        Parameters
+        ----------
+        adata : AnnData
+            Annotated data with the result.
+        basis : str, default="umap"
+            Embedding: ``adata.obsm["X_umap"]`` for "umap".
+        key : str, default="doubt"
+            Key of the result, the parameter `key_added` of `doubt_of`.
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None creates a new figure.
+        max_points : int or None, default=None
+            Maximum number of samples to draw, see `from_result`.
+        random_state : int, RandomState instance or None, default=0
+            Seed of the random subset.
+        legend : bool, default=True
+            Whether to draw a legend. More than 8 clusters are labeled in the plot instead.
+
+        Returns
+        -------
+        CredalPartitionDisplay
+            The drawn display.
+        """
+        if f"X_{basis}" not in adata.obsm:
+            raise ValueError(
+                f"basis={basis!r} needs adata.obsm['X_{basis}']; compute it, or choose one of {list(adata.obsm)}."
+            )
+        if key not in adata.uns or f"{key}_verdict" not in adata.obs:
+            raise ValueError(f"adata has no result with key={key!r}; call evlearn.cluster.doubt_of first.")
+        columns = {name: adata.obs[f"{key}_{name}"] for name in ("verdict", "cluster", "second_cluster")}
+        torn = (columns["verdict"] == "torn").to_numpy()
+        names = [str(name) for name in columns["cluster"].cat.categories]
+        return cls(
+            points=np.asarray(adata.obsm[f"X_{basis}"], dtype=np.float64)[:, :2],
+            clusters=columns["cluster"].cat.codes.to_numpy(np.intp),
+            torn=torn,
+            outliers=(columns["verdict"] == "outlier").to_numpy(),
+            lower_hulls=[np.empty((0, 2))] * len(names),
+            upper_hulls=[np.empty((0, 2))] * len(names),
+            cluster_names=names,
+            axis_labels=[f"{basis.upper()}{number}" for number in (1, 2)],
+            rivals=np.where(torn, columns["second_cluster"].cat.codes, -1),
+        ).plot(ax, max_points=max_points, random_state=random_state, hulls=False, legend=legend)
 
     def plot(
         self,

@@ -288,7 +288,7 @@ def sizes_of(partition: CredalPartition, size: str | None) -> FloatArray | None:
     if size == "plausibility":
         return np.asarray(partition.to_possibilistic().max(axis=1))
     singletons = partition.focal_sets.singleton_positions[partition.to_hard()]
-    return np.where(singletons < 0, 0.0, partition.masses[np.arange(len(singletons)), singletons])
+    return np.where(singletons < 0, 0.0, partition.mass_table[np.arange(len(singletons)), singletons])
 
 
 def place_prototypes(

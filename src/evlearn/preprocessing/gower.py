@@ -61,7 +61,8 @@ def gower_distances(
 
     References
     ----------
-    Gower (1971).
+    Gower (1971), A general coefficient of similarity and some of its properties,
+    Biometrics 27, doi:10.2307/2528823.
 
     Examples
     --------
@@ -110,7 +111,8 @@ class GowerDistances(ClassNamePrefixFeaturesOutMixin, BaseTableTransformer):
 
     References
     ----------
-    Gower (1971).
+    Gower (1971), A general coefficient of similarity and some of its properties,
+    Biometrics 27, doi:10.2307/2528823.
 
     Examples
     --------

@@ -12,7 +12,6 @@ import numpy as np
 from evlearn.explain import Explanation
 from evlearn.explain.explanation import explain_table
 from evlearn.partition import SURE_LEVEL, CredalPartition, Verdict
-from evlearn.partition.verdict import risks
 from evlearn.preprocessing.reading import as_text, read_columns, split_columns
 from evlearn.utils.cells import escape_formula
 from evlearn.utils.formatting import one_line
@@ -88,12 +87,13 @@ class Samples:
         """Return column names and rows: name, doubt, mass of the empty set, plausibilities, first columns."""
         partition = self.partition[rows]
         doubts, plausibilities = partition.doubt(), partition.to_possibilistic()
+        scores = partition.mass_table[:, 0]
         names = self.columns[:_MAX_COLUMNS]
         columns = ["sample", "doubt", "none", *(f"pl({name})" for name in partition.cluster_names), *names]
         cells = self.cells(rows, len(names))
         body: list[list[object]] = []
         for k, row in enumerate(rows):
-            numbers = [round(float(value), 3) for value in (doubts[k], partition.masses[k, 0], *plausibilities[k])]
+            numbers = [round(float(value), 3) for value in (doubts[k], scores[k], *plausibilities[k])]
             body.append([one_line(self.name(int(row))), *numbers, *(_parse_cell(column[k]) for column in cells)])
         return columns, body
 
@@ -116,10 +116,10 @@ def review_table(samples: Samples, limit: int | None = None) -> bytes:
     torn, outliers = samples.explanation.torn, samples.explanation.outliers
     explanations = [*torn[: None if limit is None else max(limit - len(outliers), 0)], *outliers][:limit]
     partition = samples.partition
-    risk = risks(partition.masses, partition.focal_sets)
+    risk = partition.risks()
     explanations.sort(key=lambda sample: -risk[sample.position])
     rows = np.array([sample.position for sample in explanations], dtype=np.intp)
-    score = partition.masses[rows, 0]
+    score = partition.mass_table[:, 0][rows]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     head = ["sample", "verdict", "may be in", "doubt", "outlier score", "why", *samples.columns]

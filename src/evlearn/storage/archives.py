@@ -49,9 +49,10 @@ def read_archive(
     types: Iterable[str],
     *,
     names: Iterable[str] | None = None,
-    memory_map: str | None = None,
+    alternative: Iterable[str] = (),
+    memory_map: Iterable[str] = (),
 ) -> dict[str, npt.NDArray[Any]]:
-    """Read the arrays of a file."""
+    """Read the arrays of a file, which have the given names, or those of an alternative kind of file."""
     size = file.seek(0, os.SEEK_END)
     try:
         with ZipFile(file) as archive:
@@ -61,18 +62,24 @@ def read_archive(
     stored_names = [info.filename.removesuffix(".npy") for info in members]
     if len(set(stored_names)) != len(stored_names):
         raise ValueError("an array occurs twice")
-    if names is not None and set(stored_names) != set(names):
-        *others, last = names
-        raise ValueError(f"it holds {sorted(stored_names)[:5]} instead of {', '.join(others)} and {last}")
+    if names is not None and set(stored_names) != set(alternative):
+        _check_names(stored_names, names)
     for info in members:
         if info.compress_type != ZIP_STORED or info.file_size != info.compress_size or info.flag_bits & 1:
             raise ValueError(f"{info.filename} is compressed or encrypted; only plain arrays are read")
     if sum(info.file_size for info in members) > size:
         raise ValueError("its arrays together do not have the size they claim")
     return {
-        name: _read_member(file, info, size, frozenset(types), name == memory_map)
+        name: _read_member(file, info, size, frozenset(types), name in memory_map)
         for name, info in zip(stored_names, members, strict=True)
     }
+
+
+def _check_names(stored_names: Iterable[str], names: Iterable[str]) -> None:
+    """Raise a ValueError unless an archive contains the arrays with these names."""
+    if set(stored_names) != set(names):
+        *others, last = names
+        raise ValueError(f"it holds {sorted(stored_names)[:5]} instead of {', '.join(others)} and {last}")
 
 
 def header_array(document: Any) -> npt.NDArray[np.uint8]:

@@ -16,7 +16,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, overload
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from evlearn.utils.urls import RemotePath, is_url, to_path
 
@@ -154,7 +153,11 @@ def is_inside(path: str | os.PathLike[str] | RemotePath, folder: str | os.PathLi
 def _local(path: str | os.PathLike[str] | RemotePath) -> str:
     """Return a path as text, and a ``file://`` URL as the path that it denotes."""
     text = path.url if isinstance(path, RemotePath) else os.fspath(path)
-    return url2pathname(urlsplit(text).path) if text.lower().startswith("file://") else text
+    if not text.lower().startswith("file://"):
+        return text
+    from urllib.request import url2pathname  # loads a client for HTTP
+
+    return url2pathname(urlsplit(text).path)
 
 
 class _NoLocksError(Exception):

@@ -14,6 +14,8 @@ def weighted_quantile(values: FloatArray, weights: FloatArray, q: float) -> floa
 
 def weighted_quantiles(values: FloatArray, weights: FloatArray, q: Sequence[float]) -> list[float]:
     """Return several quantiles of weighted values."""
+    if (weights == 1).all():
+        return [_order_statistic(values, float(share * (len(values) - 1))) for share in q]
     order = np.argsort(values, kind="stable")
     values, weights = values[order], weights[order]
     ends = np.cumsum(weights)
@@ -26,4 +28,12 @@ def _interpolate(values: FloatArray, weights: FloatArray, ends: FloatArray, plac
         return float(values[weights > 0][0])
     start = int(place)
     low, high = values[np.minimum(np.searchsorted(ends, [start, start + 1], side="right"), len(values) - 1)]
+    return float(low + (place - start) * (high - low))
+
+
+def _order_statistic(values: FloatArray, place: float) -> float:
+    """Return the value at a position among values, as if they were sorted."""
+    start = int(place)
+    end = min(start + 1, len(values) - 1)
+    low, high = np.partition(values, [start, end])[[start, end]]
     return float(low + (place - start) * (high - low))

@@ -63,6 +63,15 @@ class StreamLike(Protocol):
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
 
 
+class AnnDataLike(Protocol):
+    """`AnnData` object: coordinates and annotations of cells."""
+
+    X: Any
+    obs: Any
+    obsm: Any
+    uns: Any
+
+
 #: Data of methods that read rows in blocks: arrays, frames, files, chunks, streams, opened rows, Dask.
 DataLike: TypeAlias = (
     ArrayLike

@@ -8,7 +8,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 
 from evlearn.blocks.dataset import ArrayDataset
 from evlearn.cluster.centroids.kmeans import _merge, kmeans, kmeans_solutions, squared_distances
-from evlearn.cluster.centroids.starts import draw, typical_distance
+from evlearn.cluster.centroids.starts import _merge_copies, draw, typical_distance
 
 
 def by_all_pairs(X):
@@ -100,3 +100,15 @@ def test_the_sample_size_increases_with_the_number_of_clusters():
     small, medium, large = (draw(rows, None, random(0), n_clusters)[0] for n_clusters in (1, 50, 1000))
     np.testing.assert_array_equal(small, medium)
     assert (len(small), len(large)) == (20_000, 50_000)
+
+
+def test_copies_are_merged_as_by_unique():
+    random = np.random.default_rng(0)
+    distinct = random.normal(size=(50, 3))
+    tied = np.column_stack([random.integers(3, size=50), distinct])
+    for rows in (distinct, tied, np.repeat(tied, 2, axis=0)):
+        rows, counts = random.permutation(rows), random.integers(1, 4, len(rows)).astype(float)
+        expected, positions = np.unique(rows, axis=0, return_inverse=True)
+        merged, totals = _merge_copies(rows, counts)
+        np.testing.assert_array_equal(merged, expected)
+        np.testing.assert_array_equal(totals, np.bincount(positions.ravel(), counts))

@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 
 from benchmarks.common.measuring import peak_bytes
 from evlearn.cluster import BeliefPeaks, belief_peaks
-from evlearn.cluster.neighbors.belief_peaks import _graph
+from evlearn.cluster.neighbors.belief_peaks import graph_of
 from evlearn.datasets import load_butterfly, make_fourclass
 from evlearn.neighbors import Neighbors
 
@@ -41,7 +41,7 @@ def test_the_neighbors_of_r_give_the_beliefs_deltas_and_peaks_of_r(reference_fil
         # Samples 101 and 142 are equal, and R removes 101 from the neighbors of 142, instead of 142.
         np.testing.assert_array_equal(X[142], X[101])
         neighbors[142][neighbors[142] == 142] = 101
-    graph = _graph(Neighbors(X, "euclidean", neighbors), 0.9)
+    graph = graph_of(Neighbors(X, "euclidean", neighbors), 0.9)
     np.testing.assert_allclose(graph.bel, case["BelC"], rtol=0, atol=1e-12)
     np.testing.assert_allclose(graph.delta, case["delta"], rtol=0, atol=1e-12)
     peaks = graph.peaks(min_bel=click["click_bel"], min_delta=click["click_delta"])

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.pipeline import make_pipeline
@@ -247,6 +248,15 @@ def test_the_average_of_the_papers_takes_more_sweeps_to_a_lower_objective(blobs,
     if not switches:  # otherwise sweeps may increase the objective
         assert average.n_iter_ > last.n_iter_
         assert average.objective_ < last.objective_
+
+
+def test_constraints_influence_the_selection_of_the_scale():
+    X, y = load_iris(return_X_y=True)
+    model = EVCLUS(3, random_state=0)
+    lists = [None, *(PairwiseConstraints.sample(y, number, random_state=0) for number in (15, 200))]
+    scales = [model.fit(X, constraints=pairs).d0_ for pairs in lists]
+    assert scales[1] == scales[0]  # too few constraints between the samples
+    assert scales[2] < scales[0]
 
 
 def test_an_explicit_scale_is_that_of_the_papers(blobs):

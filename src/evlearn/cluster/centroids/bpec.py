@@ -127,7 +127,8 @@ class BPEC(PrototypeClusterer):
 
     References
     ----------
-    Su and Denœux (2019).
+    Su and Denœux (2019), BPEC: belief-peaks evidential clustering, IEEE Transactions on
+    Fuzzy Systems 27, doi:10.1109/TFUZZ.2018.2869125.
 
     Examples
     --------

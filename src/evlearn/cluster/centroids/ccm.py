@@ -18,17 +18,17 @@ from evlearn.utils.validation import check_integer, check_real
 
 @fields.stored
 class CCM(OnlineClusterer):
-    """Credal c-means: k-means with doubt, the recommended method for samples with features.
+    """k-means that marks uncertain samples and outliers. Start here.
 
-    Like k-means, CCM represents each cluster by a prototype. It also reports which samples are sure, which are
-    torn between clusters, and which are outliers. Try this method first.
+    Credal c-means represents each cluster by a prototype, like k-means. The result shows which samples are sure,
+    which are torn between clusters, and which are outliers: ``model.credal_partition_.summary()``. Scale the
+    features first, as for k-means.
 
     A sample gives mass to a set of clusters if it is close to all of their prototypes, not only to their
-    barycenter. In ECM, a cluster in the middle of 3 in a row shares its samples with the set of the outer 2; in
-    CCM it keeps them.
+    barycenter as in `ECM`.
 
-    Extreme samples, up to the largest numbers, are outliers and do not move the clusters. With ``delta=inf`` there
-    are no outliers, and such samples raise an error.
+    Extreme values become outliers and do not move the clusters. With ``delta=inf`` there are no outliers, and such
+    samples raise an error.
 
     Missing values (NaN) of data in memory increase doubt: the masses of a sample with missing values are averages
     over its completions, with additional mass on the set of all clusters.
@@ -118,27 +118,32 @@ class CCM(OnlineClusterer):
 
     See Also
     --------
-    ECM : The distance to the barycenter alone; faster if no cluster is between others.
-    BPEC : A method that also determines the number of clusters.
+    evlearn.ensemble.CredalEnsemble : Several methods combined, for clusters of unknown shape.
+    evlearn.model_selection.estimate_n_clusters : Estimation of the number of clusters.
+    CredalClusterer : Doubt for `sklearn.cluster.KMeans`, `sklearn.mixture.GaussianMixture` and other clusterers.
+    ECM : The distance to the barycenter alone, also with a metric for each cluster.
     EVCLUS : A method for dissimilarities.
-    evlearn.model_selection.select_n_clusters : Selection of the number of clusters.
 
     References
     ----------
-    Liu et al. (2015).
+    Liu et al. (2015), Credal c-means clustering method based on belief functions,
+    Knowledge-Based Systems 74, doi:10.1016/j.knosys.2014.11.013.
 
     Examples
     --------
     >>> from evlearn.cluster import CCM
-    >>> from evlearn.datasets import load_butterfly
-    >>> butterfly = load_butterfly()
-    >>> model = CCM(n_clusters=2, random_state=0).fit(butterfly.data)
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> X = scale(load_wine().data)
+    >>> model = CCM(n_clusters=3, random_state=0).fit(X)
     >>> model.credal_partition_.summary()
-    12 samples, 2 clusters
-      sure            10   (83.3 %)   0: 5, 1: 5
-      torn             1    (8.3 %)   Ω (any cluster): 1
-      outliers         1    (8.3 %)
+    178 samples, 3 clusters
+      sure           164   (92.1 %)   0: 58, 1: 49, 2: 57
+      torn            13    (7.3 %)   {0,2}: 9, {1,2}: 4
+      outliers         1    (0.6 %)
       sure: a belief of 0.60 or more in one cluster
+    >>> model.credal_partition_.verdict().labels()[58:62].tolist()
+    ['{0}', '{2}', '{2}', '{1,2}']
     """
 
     _takes_gaps = True

@@ -149,7 +149,8 @@ class CECM(DistanceFeatures, EvidentialClusterer):
 
     References
     ----------
-    Antoine et al. (2012).
+    Antoine et al. (2012), CECM: constrained evidential c-means algorithm, Computational
+    Statistics and Data Analysis 56, doi:10.1016/j.csda.2010.09.021.
 
     Examples
     --------

@@ -30,17 +30,22 @@ from evlearn.cluster.fit_warnings import (
     warn_of_drift,
     warn_of_one_cloud,
 )
-from evlearn.cluster.focal_families import SelectedSetsLike
+from evlearn.cluster.focal_families import SelectedSetsLike, kind_of
 from evlearn.cluster.missing_values import mean_with_gaps
-from evlearn.cluster.row_clusterer import OF_TRAINING_SAMPLES, RowwiseClusterer
+from evlearn.cluster.row_clusterer import OF_TRAINING_SAMPLES, RowwiseClusterer, SparseAssignment
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.mixture.missing_values import Gaps
+from evlearn.partition import CredalPartition
 from evlearn.storage import fields
 from evlearn.storage.checkpoints import Checkpoint, identity_of
 from evlearn.utils.convergence import publish_trace
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.sparse_rows import MIN_COLUMNS
 from evlearn.utils.typing import DataLike, FloatArray, IntArray, NumbersLike, PathLike, RandomSeed
 from evlearn.utils.validation import check_real, check_shape
+
+#: Number of rows from which the memory of sparse masses is estimated.
+_SAMPLE_ROWS = 256
 
 
 class DistanceFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -188,13 +193,15 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
         has_number = not isinstance(self.n_clusters, str)
         if has_number and len(rows) < self.n_clusters:
             raise ValueError(f"n_clusters={self.n_clusters} is more than n_samples={len(rows)}.")
-        self._refuse_masses(rows, self.focal_sets)
+        if kind_of(self.focal_sets) not in ("auto", "neighbor_pairs"):
+            self._refuse_masses(rows, self.focal_sets)
         weights = check_weights(sample_weight, rows)
         if has_number:
             self._note_evidence(count_samples(len(rows), weights), self.n_clusters)
         checkpoint = None if self.checkpoint is None else self._open_checkpoint(rows, weights)
         fit = PrototypeFit.begin(replace(self._settings(), **changes), rows, weights, checkpoint)
-        self._refuse_masses(rows, fit.state.focal_sets)  # they are resolved now, also if they are "auto"
+        focal_sets = fit.state.focal_sets  # they are resolved now, also if they are "auto"
+        self._refuse_masses(rows, focal_sets, None if len(focal_sets) < MIN_COLUMNS else _row_bytes(fit))
         return fit
 
     def _open_checkpoint(self, rows: RowDataset, weights: FloatArray | None) -> Checkpoint:
@@ -260,3 +267,13 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
             return  # there is another warning
         if "metrics_" not in self.__dict__:
             warn_of_drift(fitted.drift(), isinstance(self.beta, str))
+
+
+def _row_bytes(fit: PrototypeFit) -> float:
+    """Return the mean number of bytes of the masses of a row, from a sample at the first prototypes."""
+    state, n_rows = fit.state, min(len(fit.rows), _SAMPLE_ROWS)
+    prototypes = state.coordinates.transform(state.starts[0])
+    model = fit.settings.make_model(state.focal_sets, state.coordinates, state.parameters, prototypes)
+    sample = fit.rows.take(np.linspace(0, len(fit.rows) - 1, n_rows).astype(np.intp))
+    n_bytes = CredalPartition(SparseAssignment(model)(sample), state.focal_sets, validate=False).mass_table.nbytes
+    return float(n_bytes / n_rows)

@@ -129,8 +129,15 @@ class ECM(OnlineClusterer):
 
     References
     ----------
-    Method, adaptive metrics, and selection of pairs: Masson and Denœux (2008),
-    Antoine et al. (2012), Denœux et al. (2016).
+    Method, adaptive metrics, and selection of pairs: Masson and Denœux (2008), Antoine
+    et al. (2012), Denœux et al. (2016).
+
+    - Masson and Denœux (2008), ECM: an evidential version of the fuzzy c-means
+      algorithm, Pattern Recognition 41, doi:10.1016/j.patcog.2007.08.014.
+    - Antoine et al. (2012), CECM: constrained evidential c-means algorithm,
+      Computational Statistics and Data Analysis 56, doi:10.1016/j.csda.2010.09.021.
+    - Denœux et al. (2016), Evidential clustering of large dissimilarity data,
+      Knowledge-Based Systems 106, doi:10.1016/j.knosys.2016.05.043.
 
     Examples
     --------

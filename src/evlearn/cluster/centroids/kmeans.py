@@ -18,9 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
+import evlearn.kernels.prototypes as kernel
 from evlearn.belief import FocalSets
-from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
+from evlearn.cluster.centroids.model import Coordinates, EuclideanModel, uses_products
 from evlearn.cluster.set_costs import SetCosts
+from evlearn.kernels.seeds import BLOCK, choose_seeds
 from evlearn.utils.quantiles import weighted_quantile
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
@@ -57,9 +59,13 @@ _GROSS_FACTOR = 1.15
 
 
 def kmeans(
-    rows: FloatArray, weights: FloatArray, n_clusters: int, random: np.random.RandomState
+    rows: FloatArray,
+    weights: FloatArray,
+    n_clusters: int,
+    random: np.random.RandomState,
+    points: FloatArray | None = None,
 ) -> tuple[FloatArray, float]:
-    """Run k-means once, from samples selected by k-means++.
+    """Run k-means once, from samples selected by k-means++; `points` are those of `seeds`.
 
     Returns
     -------
@@ -68,7 +74,7 @@ def kmeans(
     inertia : float
         Sum of squared distances to the nearest prototype.
     """
-    return _lloyd(rows, weights, rows[seeds(n_clusters, rows, weights, random)])[:2]
+    return _lloyd(rows, weights, rows[seeds(n_clusters, rows, weights, random, points=points)])[:2]
 
 
 def kmeans_of_many(
@@ -127,6 +133,14 @@ def _lloyd(
 ) -> tuple[FloatArray, float, FloatArray]:
     """Return the prototypes of k-means, their inertia, and the weights of the clusters."""
     # The kernel of evidential c-means with masses that are 0 or 1: its result does not depend on threads.
+    if not uses_products(prototypes):
+        means, powers = np.array(prototypes), np.empty(len(prototypes) + 1)
+        cost = kernel.lloyd(
+            np.ascontiguousarray(rows),
+            np.ascontiguousarray(weights, dtype=np.float64),
+            *(means, _HARD_BETA, n_iterations, _TOL, powers),
+        )
+        return means, cost, powers[1:]
     costs = SetCosts.ecm(FocalSets.singletons(len(prototypes)), alpha=1.0, beta=_HARD_BETA, delta=np.inf)
     origin = Coordinates(np.zeros(rows.shape[1]), 1.0)
     model = EuclideanModel(costs, origin, prototypes)
@@ -182,14 +196,33 @@ def seeds(
     weights: FloatArray,
     random: np.random.RandomState,
     n_local_trials: int | None = None,
+    points: FloatArray | None = None,
 ) -> IntArray:
-    """Return the indices of rows that k-means++ selects."""
-    from sklearn.cluster import kmeans_plusplus  # imported here, because this import is slow
+    """Return the indices of rows that k-means++ selects: each is the best of some rows drawn by squared distance.
 
-    unit = float(np.abs(sample - sample[0]).max(initial=0)) or 1.0
-    scaled = (sample - sample[0]) / unit
-    settings = {"random_state": random, "n_local_trials": n_local_trials}
-    return np.asarray(kmeans_plusplus(scaled, n_clusters, sample_weight=weights, **settings)[1])
+    By default, there are 2 + log(n_clusters) draws for each. `points` are those of the sample by `points_of`; they
+    are computed if they are not given.
+    """
+    points = points_of(sample) if points is None else points
+    if n_local_trials is None:
+        n_local_trials = 2 + int(np.log(n_clusters))
+    chosen = np.empty(n_clusters, dtype=np.intp)
+    ends = np.cumsum(weights / weights.sum())
+    # The result of `random.choice` for these probabilities, without its checks.
+    chosen[0] = np.searchsorted(ends / ends[-1], random.random_sample(), side="right")
+    draws = random.uniform(size=(n_clusters - 1, n_local_trials))
+    choose_seeds(points, np.ascontiguousarray(weights, dtype=np.float64), draws, chosen)
+    return chosen
+
+
+def points_of(sample: FloatArray) -> FloatArray:
+    """Return rows relative to the first one, in a unit that prevents overflow, as columns of blocks."""
+    n_rows, n_features = sample.shape
+    differences = np.zeros((-(-n_rows // BLOCK) * BLOCK, n_features))
+    np.subtract(sample, sample[0], out=differences[:n_rows])
+    unit = max(float(differences.max(initial=0)), -float(differences.min(initial=0))) or 1.0
+    differences /= unit
+    return np.ascontiguousarray(differences.reshape(-1, BLOCK, n_features).transpose(0, 2, 1))
 
 
 def spread(residuals: FloatArray, weights: FloatArray) -> tuple[float, float]:
@@ -301,7 +334,8 @@ def _run_kmeans(
     # With many clusters every run misses some of them, and so does the best of 10 runs; a run from a surplus of
     # prototypes hardly misses any. With few clusters, such a run also finds small clusters.
     n_runs = n_init if n_clusters <= _MANY_CLUSTERS else 0
-    ends = [kmeans(rows, weights, n_clusters, random) for _ in range(n_runs)]
+    points = points_of(rows) if n_runs else None
+    ends = [kmeans(rows, weights, n_clusters, random, points) for _ in range(n_runs)]
     if n_runs != 1:
         ends.append(kmeans_of_many(rows, weights, n_clusters, random))
     ends.sort(key=lambda end: end[1])

@@ -24,6 +24,7 @@ from scipy.spatial.distance import cdist
 import evlearn.kernels.prototypes as kernel
 from evlearn.belief import FocalSets
 from evlearn.blocks.sparse import Features, SparseBlock
+from evlearn.cluster.centroids.short_lists import Entries, ShortLists
 from evlearn.cluster.outlier_rule import OutlierRule, Segments
 from evlearn.cluster.set_costs import (
     SetCosts,
@@ -31,10 +32,12 @@ from evlearn.cluster.set_costs import (
     powers_of,
     renumbered_positions,
     solve_positive,
+    solve_sparse,
     total_cost,
 )
 from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
+from evlearn.utils.sparse_rows import BLOCK_ENTRIES, MIN_COLUMNS, SparseRows, without_negligible
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_shape, distance_ratios
 
@@ -53,6 +56,8 @@ _DIFFERENCES = 1 << 20
 _SINGLE_SCALES, _SINGLE_MAX = (1e-36, 1e36), 1e15
 #: Minimum number of features times clusters for distances by matrix products, and their number of rows per block.
 _MIN_PRODUCT_SIZE, _PRODUCT_ROWS = 1 << 13, 2048
+#: Number of clusters from which a fit uses lists of masses and a sparse system of equations.
+_MANY_CLUSTERS = 1000
 #: Limits of products: maximum coordinate of rows in units of the model, minimum ratio of a squared distance to the
 #: squares of which it is a difference, and scales whose squares are in the range of single precision.
 _PRODUCT_MAX, _PRODUCT_MIN_RATIO, _PRODUCT_SCALES = 1e6, 1e-3, (1e-12, 1e12)
@@ -293,6 +298,13 @@ class EuclideanModel(PrototypeModel):
         """Return the masses of rows."""
         return super().assign(rows) if isinstance(rows, SparseBlock) else self._assign(rows)
 
+    @cached_property
+    def segments(self) -> Segments:
+        """Segments between the prototypes of pairs."""
+        if len(self.prototypes) < _MANY_CLUSTERS:
+            return super().segments
+        return Segments.of_prototypes(self.focal_sets, self.prototypes)
+
     def _assign(self, rows: Features) -> FloatArray:
         if isinstance(rows, SparseBlock):
             costs = self.costs_of(rows)
@@ -313,6 +325,42 @@ class EuclideanModel(PrototypeModel):
                 )
         return out.astype(dtype, copy=False)
 
+    def assign_sparse(self, rows: FloatArray) -> SparseRows:
+        """Return the masses of rows as lists, without negligible masses."""
+        dtype, rows = rows.dtype, self._kernel_rows(rows)
+        parts = []
+        for block, distances in self._blocks_with_products(rows, self._kernel_arguments(rows)):
+            entries = scores = None
+            if distances is not None and self._has_short_lists:
+                squares = distances.squares
+                if self.outliers is not None:
+                    scores = self._short_lists.scores(squares, self.outliers, self.segments)
+                supports = None if scores is None else 1 - scores
+                entries = self._short_lists.entries(squares, self._final_empty_cost, supports)
+            if entries is None:
+                parts.extend(self._sparse_parts(rows[block], dtype))
+                continue
+            if scores is not None:
+                entries = self._short_lists.with_scores(entries, scores)
+            parts.append(self._short_lists.to_rows(entries, len(distances.rows), dtype))
+        return SparseRows.concatenate(parts or self._sparse_parts(rows, dtype))
+
+    def _sparse_parts(self, rows: FloatArray, dtype: Any) -> list[SparseRows]:
+        """Return such masses of a few rows at a time, from arrays."""
+        n_sets, parts = len(self.focal_sets), []
+        for block in row_blocks(max(len(rows), 1), max(1, BLOCK_ENTRIES // n_sets)):
+            masses = self._assign(rows[block]).astype(dtype, copy=False)
+            parts.append(without_negligible(masses))
+        return parts
+
+    @cached_property
+    def _has_short_lists(self) -> bool:
+        return len(self.focal_sets) >= MIN_COLUMNS and ShortLists.supports(self.focal_sets)
+
+    @cached_property
+    def _short_lists(self) -> ShortLists:
+        return ShortLists(self.costs, self._offsets)
+
     def collect(self, rows: Features, weights: Any = None) -> Statistics:
         """Return the statistics of rows without storing their masses."""
         if isinstance(rows, SparseBlock):
@@ -324,7 +372,12 @@ class EuclideanModel(PrototypeModel):
         cost, arguments = 0.0, self._kernel_arguments(rows)
         for block, distances in self._blocks_with_products(rows, arguments):
             block_weights = None if weights is None else weights[block]
-            if distances is None:
+            entries = None
+            if distances is not None and self._has_short_lists and len(self.prototypes) >= _MANY_CLUSTERS:
+                entries = self._short_lists.entries(distances.squares, self.empty_cost, for_sums=True)
+            if entries is not None:
+                cost += self._add_entries(entries, distances, block_weights, powers, sums)
+            elif distances is None:
                 cost += kernel.collect(rows[block], block_weights, *arguments, powers, sums)
             else:
                 shares = distances.squares
@@ -332,11 +385,23 @@ class EuclideanModel(PrototypeModel):
                 sums += self.coordinates.scale * (shares @ distances.rows)
         return Statistics(cost / self.coordinates.scale**2, powers, sums[:, : self.n_features])
 
+    def _add_entries(
+        self, entries: Entries, distances: "_BlockDistances", weights: Any, powers: FloatArray, sums: FloatArray
+    ) -> float:
+        """Add the statistics of lists of masses to the sums of a block, and return their cost."""
+        raised = powers_of(entries.masses, self.costs.beta, None)
+        if weights is not None:
+            raised = raised * weights[entries.rows]
+        powers += np.bincount(entries.sets, raised, len(powers))
+        shares = self._short_lists.shares(entries, raised, len(distances.rows))
+        sums += self.coordinates.scale * (shares @ distances.rows)
+        return float(raised @ entries.costs)
+
     def _blocks_with_products(self, rows: FloatArray, arguments: tuple[Any, ...]) -> Iterator[tuple[slice, Any]]:
         """Yield blocks of rows; for many clusters and features, with their squared distances."""
         center, scale, prototypes = arguments[:_FIRST_SET_ARGUMENT]
         low, high = _PRODUCT_SCALES
-        if rows.shape[1] * len(self.prototypes) < _MIN_PRODUCT_SIZE or not low < scale < high:
+        if not uses_products(prototypes) or not low < scale < high:
             yield slice(0, len(rows)), None
             return
         n_rows = min(len(rows), _PRODUCT_ROWS)
@@ -391,6 +456,10 @@ class EuclideanModel(PrototypeModel):
         if self.fixed:
             return self
         costs = self.costs
+        if len(self.prototypes) >= _MANY_CLUSTERS and self._has_short_lists:
+            matrix = self._short_lists.system(statistics.powers[1:])
+            right = statistics.sums - matrix @ self.prototypes
+            return replace(self, prototypes=self.prototypes + solve_sparse(matrix, right))
         F, powers = costs.membership, statistics.powers[1:]
         matrix = F.T @ (F * (powers * costs.gain / costs.size**2)[:, None])
         matrix += np.diag(F.T @ (powers * (costs.spread - costs.gain / costs.size)))
@@ -443,28 +512,36 @@ class EuclideanModel(PrototypeModel):
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_cache"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_cache", "_short_lists")}
 
     def _kernel_arguments(self, rows: FloatArray) -> tuple[Any, ...]:
         """Return the arguments of the kernel between the rows and the results."""
         dtype, n_offsets = key = rows.dtype, rows.shape[1] - self.n_features
         if key not in self._cache:
-            prototypes = np.pad(self.prototypes, ((0, 0), (0, n_offsets)))
-            center = np.pad(self.coordinates.center, (0, n_offsets))
+            prototypes, center = self.prototypes, self.coordinates.center
+            if n_offsets:
+                prototypes = np.pad(prototypes, ((0, 0), (0, n_offsets)))
+                center = np.pad(center, (0, n_offsets))
             # The kernel has the same bound for the other sets.
             smallest_cost = 1e-30 if dtype == np.float32 else 1e-200
+            spread, beta, *lists = self.costs.kernel_arguments(dtype)
             self._cache[key] = (
                 center.astype(dtype),
                 self.coordinates.scale,
-                prototypes.astype(dtype),
-                self.costs.spread.astype(dtype),
+                np.ascontiguousarray(prototypes, dtype=dtype),
+                spread,
                 self._offsets.astype(dtype),
                 max(self.empty_cost, smallest_cost),
-                float(self.costs.beta),
-                *self.costs.lists,
+                beta,
+                *lists,
             )
         arguments: tuple[Any, ...] = self._cache[key]
         return arguments
+
+
+def uses_products(prototypes: FloatArray) -> bool:
+    """Return True if there are so many clusters and features that distances are matrix products."""
+    return prototypes.size >= _MIN_PRODUCT_SIZE
 
 
 class _BlockDistances(NamedTuple):

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.feature_extraction.image import grid_to_graph
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -167,7 +166,17 @@ class SECM(PrototypeClusterer):
 
     References
     ----------
-    Distances averaged over neighbors: Lelandais et al. (2014), Makni et al. (2014), Lian et al. (2018).
+    Distances averaged over neighbors: Lelandais et al. (2014), Makni et al. (2014),
+    Lian et al. (2018).
+
+    - Lelandais et al. (2014), Fusion of multi-tracer PET images for dose painting,
+      Medical Image Analysis 18, doi:10.1016/j.media.2014.06.014.
+    - Makni et al. (2014), Introducing spatial neighbourhood in evidential c-means for
+      segmentation of multi-source images: application to prostate multi-parametric MRI,
+      Information Fusion 19, doi:10.1016/j.inffus.2012.04.002.
+    - Lian et al. (2018), Spatial evidential clustering with adaptive distance metric
+      for tumor segmentation in FDG-PET images, IEEE Transactions on Biomedical
+      Engineering 65, doi:10.1109/TBME.2017.2688453.
 
     Examples
     --------
@@ -594,6 +603,8 @@ def segment_image(
     model: SECM = clone(SECM() if estimator is None else estimator)
     model.set_params(n_clusters=n_clusters, random_state=random_state)
     if model.connectivity is None:
+        from sklearn.feature_extraction.image import grid_to_graph  # loads modules for texts
+
         model.connectivity = grid_to_graph(*shape, mask=None if mask is None else in_mask, dtype=np.float32)
     model.fit(pixels[in_mask])
     model.connectivity = None  # it depends on this image

@@ -7,8 +7,9 @@ them back to the features.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -27,6 +28,8 @@ from evlearn.utils.validation import EXTREME_RATIO, check_choice, distance_ratio
 STARTS = ("kmeans", "k-means++", "random", "peaks")
 #: Maximum size of the sample, or size per cluster if that is larger; number of runs of k-means.
 _SAMPLE_ROWS, _ROWS_EACH, _N_KMEANS = 20_000, 50, 10
+#: Maximum number of distances between the rows of the sample and prototypes, 1 GB in double precision.
+_MAX_DISTANCES = 1 << 27
 _PEAK_ROWS = 5_000
 _PAIRS, _PAIRS_PER_BLOCK = 100_000, 4096
 _DELTA_QUANTILE = 0.95
@@ -35,13 +38,19 @@ _MAX_WEIGHT = 1e100
 _ROUNDING_ERROR = 1e-12
 
 
-class DataSummary(NamedTuple):
-    """Sample of the data, weights of its rows, coordinates, and `delta`."""
+@dataclass(frozen=True)
+class DataSummary:
+    """Sample of the data, weights of its rows, coordinates, and pairs of rows or a given value for `delta`."""
 
     sample: FloatArray
     counts: FloatArray
     coordinates: Coordinates
-    delta: float
+    pairs: tuple[IntArray, IntArray] | float
+
+    @cached_property
+    def delta(self) -> float:
+        """Distance to the empty set."""
+        return distance_of(self.sample, self.counts, self.pairs) if isinstance(self.pairs, tuple) else self.pairs
 
     def without_gross_errors(
         self, prototypes: FloatArray, delta: float | None, random: np.random.RandomState
@@ -63,8 +72,8 @@ def summarize_data(
 def _summary_of(
     sample: FloatArray, counts: FloatArray, delta: float | None, random: np.random.RandomState
 ) -> DataSummary:
-    distance = typical_distance(sample, counts, random) if delta is None else delta
-    return DataSummary(sample, counts, Coordinates.of(sample), distance)
+    pairs = draw_pairs(len(sample), random) if delta is None else delta
+    return DataSummary(sample, counts, Coordinates.of(sample), pairs)
 
 
 def draw(
@@ -87,10 +96,19 @@ def draw(
     sample = rows.take(indices).astype(np.float64)
     counts = np.ones(len(indices)) if weights is None else np.asarray(weights, dtype=np.float64)[indices]
     counts = counts * min(1.0, _MAX_WEIGHT / counts.max(initial=1.0))
-    distinct, positions = np.unique(sample[counts > 0], axis=0, return_inverse=True)
-    counts = np.asarray(np.bincount(positions.ravel(), counts[counts > 0]), dtype=np.float64)
+    distinct, totals = _merge_copies(sample[counts > 0], counts[counts > 0])
     is_ordinary = distance_ratios(distinct) <= EXTREME_RATIO
-    return (distinct, counts) if is_ordinary.all() else (distinct[is_ordinary], counts[is_ordinary])
+    return (distinct, totals) if is_ordinary.all() else (distinct[is_ordinary], totals[is_ordinary])
+
+
+def _merge_copies(sample: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the distinct rows in sorted order, and their total counts."""
+    order = np.argsort(sample[:, 0])
+    first = sample[order, 0]
+    if (first[1:] > first[:-1]).all():  # usually, and sorting rows takes much longer than sorting numbers
+        return sample[order], counts[order]
+    distinct, positions = np.unique(sample, axis=0, return_inverse=True)
+    return distinct, np.bincount(positions.ravel(), counts).astype(np.float64)
 
 
 def draw_rows(rows: RowDataset, random: np.random.RandomState) -> FloatArray:
@@ -101,7 +119,7 @@ def draw_rows(rows: RowDataset, random: np.random.RandomState) -> FloatArray:
 
 
 def _draw_indices(rows: RowDataset, random: np.random.RandomState, n_clusters: int = 1) -> IntArray:
-    n_rows = max(_SAMPLE_ROWS, _ROWS_EACH * n_clusters)
+    n_rows = min(max(_SAMPLE_ROWS, _ROWS_EACH * n_clusters), max(_MAX_DISTANCES // n_clusters, n_clusters))
     if len(rows) <= n_rows:
         return np.arange(len(rows))
     return np.asarray(np.sort(sample_without_replacement(len(rows), n_rows, random_state=random)))
@@ -109,12 +127,21 @@ def _draw_indices(rows: RowDataset, random: np.random.RandomState, n_clusters: i
 
 def typical_distance(sample: FloatArray, weights: FloatArray, random: np.random.RandomState) -> float:
     """Return the distance that 95 % of the pairs of samples do not exceed, the default of `delta`."""
-    n = len(sample)
+    return distance_of(sample, weights, draw_pairs(len(sample), random))
+
+
+def draw_pairs(n: int, random: np.random.RandomState) -> tuple[IntArray, IntArray]:
+    """Return all ordered pairs of n samples, or random pairs of different samples if there are many."""
     if n * n <= 2 * _PAIRS:
-        first, second = np.divmod(np.arange(n * n), n)
-    else:
-        first, second = random.randint(n, size=_PAIRS), random.randint(n - 1, size=_PAIRS)
-        second += second >= first
+        return np.divmod(np.arange(n * n), n)
+    first, second = random.randint(n, size=_PAIRS), random.randint(n - 1, size=_PAIRS)
+    second += second >= first
+    return first, second
+
+
+def distance_of(sample: FloatArray, weights: FloatArray, pairs: tuple[IntArray, IntArray]) -> float:
+    """Return the distance that 95 % of given pairs of samples do not exceed."""
+    n, (first, second) = len(sample), pairs
     # Weights that sum to 1 are scaled to counts with the same proportions.
     weights = weights * max(1.0, n / weights.sum())
     # A row of weight 2 forms a pair with itself.
@@ -122,9 +149,13 @@ def typical_distance(sample: FloatArray, weights: FloatArray, random: np.random.
     unit = float(np.ptp(sample, axis=0).max(initial=0))
     if not (unit > 0 and times.sum() > 0):
         return 1.0
+    if not times.all():
+        first, second, times = first[times > 0], second[times > 0], times[times > 0]
     scaled, squares = sample / unit, np.empty(len(first))
     for block in row_blocks(len(first), _PAIRS_PER_BLOCK):
-        squares[block] = ((scaled[first[block]] - scaled[second[block]]) ** 2).sum(axis=1)
+        differences = scaled.take(first[block], axis=0)
+        differences -= scaled.take(second[block], axis=0)
+        squares[block] = np.square(differences, out=differences).sum(axis=1)
     quantile = weighted_quantile(squares, times, _DELTA_QUANTILE)
     # More than 95 % of the pairs are duplicates: any positive scale separates them from the others.
     return unit * float(np.sqrt(quantile if quantile > 0 else squares.max()))

@@ -78,7 +78,8 @@ class BootClus(RowwiseClusterer):
     n_clusters : int or None, default=None
         Number of clusters. None: the number between 1 and 9 with the best Bayesian information criterion.
     covariance_models : "auto", str or list of str, default="auto"
-        Covariance models among which that criterion selects one; see `ParsimoniousGaussianMixture`.
+        Covariance models among which that criterion selects one; see `ParsimoniousGaussianMixture`. The minimum
+        variance of components is 10 times that of a mixture alone, because a thin component is rarely a cluster.
     mixture : estimator or None, default=None
         Alternative to the 2 parameters above: a `ParsimoniousGaussianMixture` with other settings, a scikit-learn
         mixture, or any estimator with `fit` and `predict_proba`. Its number of components is the number of
@@ -144,7 +145,8 @@ class BootClus(RowwiseClusterer):
 
     References
     ----------
-    Denœux (2020).
+    Denœux (2020), Calibrated model-based evidential clustering using bootstrapping,
+    Information Sciences 528, doi:10.1016/j.ins.2020.04.014.
 
     Examples
     --------
@@ -167,7 +169,7 @@ class BootClus(RowwiseClusterer):
     # "stopping" is "last" or "average" (the running average of the papers). "selection" is "each" or "once" (all
     # resamples have the covariance model of the original data, as in the paper). "n_init" and "variance_floor" are
     # parameters of the mixture models if `mixture` is None.
-    _switches = MappingProxyType({"stopping": "last", "selection": "each", "n_init": 4, "variance_floor": 0.01})
+    _switches = MappingProxyType({"stopping": "last", "selection": "each", "n_init": 4, "variance_floor": 0.1})
 
     def __init__(
         self,
@@ -395,7 +397,7 @@ class BootClus(RowwiseClusterer):
         return BootstrapModel(
             replicates=replicates,
             probabilities=probabilities[references],
-            masses=np.ascontiguousarray(partition.masses[references]),
+            masses=np.ascontiguousarray(partition.mass_table[references]),
             focal_sets=partition.focal_sets,
             confidence=self.confidence_level,
         )

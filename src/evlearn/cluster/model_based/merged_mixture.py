@@ -48,6 +48,9 @@ class MergedMixture(RowwiseClusterer):
     Missing values (NaN) increase doubt: the masses of a sample with missing values are averages over its
     completions, with additional mass on the set of all clusters.
 
+    The method is often sure of wrong labels, so its doubt is not suitable for the selection of samples to review;
+    `evlearn.ensemble.CredalEnsemble` combines it with others.
+
     Parameters
     ----------
     n_clusters : int, default=3
@@ -107,7 +110,8 @@ class MergedMixture(RowwiseClusterer):
 
     References
     ----------
-    Hennig (2010).
+    Hennig (2010), Methods for merging Gaussian mixture components, Advances in Data
+    Analysis and Classification 4, doi:10.1007/s11634-010-0058-3.
 
     Examples
     --------

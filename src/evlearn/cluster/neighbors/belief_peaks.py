@@ -197,7 +197,8 @@ def belief_peaks(
 
     References
     ----------
-    Su and Denœux (2019).
+    Su and Denœux (2019), BPEC: belief-peaks evidential clustering, IEEE Transactions on
+    Fuzzy Systems 27, doi:10.1109/TFUZZ.2018.2869125.
 
     Examples
     --------
@@ -214,11 +215,12 @@ def belief_peaks(
     if q is not None:
         check_real("q", q, 0, 1, open_low=True)
     data = _read_data(X, metric)
-    width = _width(n_neighbors, len(data))
-    return _graph(find_neighbors(data, width, metric=metric, n_jobs=n_jobs), q)
+    width = count_neighbors(n_neighbors, len(data))
+    return graph_of(find_neighbors(data, width, metric=metric, n_jobs=n_jobs), q)
 
 
-def _graph(neighbors: Neighbors, q: float | None) -> BeliefPeaks:
+def graph_of(neighbors: Neighbors, q: float | None = 0.9) -> BeliefPeaks:
+    """Return the δ-Bel graph of samples and their neighbors."""
     bel = _belief(neighbors, q)
     delta = _delta(neighbors, bel)
     check_finite(delta, neighbors.metric)
@@ -284,7 +286,8 @@ def _read_data(X: Any, metric: Any) -> FloatArray:
     return read_precomputed(data, reset=True, squares=False).data
 
 
-def _width(n_neighbors: int | str, n_samples: int) -> int:
+def count_neighbors(n_neighbors: int | str, n_samples: int) -> int:
+    """Return the number of neighbors of each sample."""
     check_integer("n_neighbors", n_neighbors, 1, or_auto=True)
     if isinstance(n_neighbors, str):
         n_neighbors = min(100, max(10, -(-n_samples // 10)))

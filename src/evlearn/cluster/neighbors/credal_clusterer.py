@@ -14,7 +14,6 @@ from evlearn.belief import FocalSets
 from evlearn.blocks.open import needs_blocks
 from evlearn.cluster.base import with_seed, without_files
 from evlearn.cluster.neighbors.support_model import SupportModel, labels_of, with_labels
-from evlearn.cluster.outlier_rule import OUTLIER_RATE
 from evlearn.cluster.row_clusterer import RowwiseClusterer
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, memberships_of
@@ -31,8 +30,8 @@ class CredalClusterer(RowwiseClusterer):
 
     A sample is sure if the clusterer has put its nearest neighbors in one cluster, and if it resembles the mean of
     this cluster. It is torn if its neighbors are in several clusters, or if it resembles none; and it is an
-    outlier if it is far from its neighbors. Noise of HDBSCAN or DBSCAN is a member of a cluster, torn or an
-    outlier, too. Clustered samples keep their labels.
+    outlier if it is much farther from its neighbors than these are from theirs. Noise of HDBSCAN or DBSCAN is a
+    member of a cluster, torn or an outlier, too. Clustered samples keep their labels.
 
     Predictions do not need the clusterer, which may be unable to predict, and is not part of a model file.
 
@@ -47,8 +46,8 @@ class CredalClusterer(RowwiseClusterer):
         probabilities of shape (n_samples, n_clusters), in which the sum of a row may be less than 1.
     outlier_share : float or None, default=None
         Share of the training samples, from 0 to 0.5, that are labeled -1 because they are farthest from their
-        neighbors; new samples at least as far are labeled -1, too. None: outliers are farther from their neighbors
-        than nearly all samples, and are labeled by their most plausible cluster.
+        neighbors, relative to the distances of these; new samples at least as far are labeled -1, too. None:
+        outliers are farther than nearly all samples, and are labeled by their most plausible cluster.
     n_neighbors : int, default=10
         Number of neighbors.
     n_landmarks : int, default=5000
@@ -152,7 +151,7 @@ class CredalClusterer(RowwiseClusterer):
             data = np.asarray(complete.read_rows(0, len(rows)), dtype=np.float64)
             check_range("X", data, fitting=True)
             partition = self._cluster(data, random)
-            supports = partition.to_fuzzy("pignistic") * (1 - partition.masses[:, :1])
+            supports = partition.to_fuzzy("pignistic") * (1 - partition.mass_table[:, 0][:, None])
             labels = labels_of(supports)
             landmarks = _draw(labels, self.n_landmarks, random)
             focal_sets = FocalSets.simple(partition.focal_sets.names or partition.n_clusters)
@@ -160,7 +159,6 @@ class CredalClusterer(RowwiseClusterer):
                 data[landmarks],
                 supports[landmarks],
                 self.n_neighbors,
-                OUTLIER_RATE,
                 focal_sets=focal_sets,
                 n_jobs=self.n_jobs,
             )
@@ -175,11 +173,6 @@ class CredalClusterer(RowwiseClusterer):
             self._learn_gaps_of(rows, self.n_clusters_)
         self._name_samples(X)
         return self
-
-    @property
-    def probabilities_(self) -> FloatArray:
-        """Probabilities of the clusters for the training samples."""
-        return self.credal_partition_.to_fuzzy()
 
     @property
     def _outlier_label(self) -> int | None:  # type: ignore[override]

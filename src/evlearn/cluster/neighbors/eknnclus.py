@@ -1,6 +1,7 @@
 """EK-NNclus, which repeatedly assigns samples to the cluster with the most support among their neighbors."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Event
 from types import MappingProxyType
@@ -16,7 +17,7 @@ from evlearn.belief import FocalSets
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.dissimilarities import check_diagonal, check_dissimilarities
 from evlearn.cluster.neighbors.label_search import LabelArray, Support, combine_evidence, search_labels
-from evlearn.neighbors import find_copies, find_nearest, find_neighbors, is_metric
+from evlearn.neighbors import Neighbors, find_copies, find_nearest, find_neighbors, is_metric
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
 from evlearn.storage import fields
@@ -49,6 +50,9 @@ class EKNNClus(EvidentialClusterer):
     more. When no label changes any more, the remaining labels are the clusters, which may have any shape. The mass
     functions represent the strength of the support: samples between clusters have mass on several clusters, and
     samples whose neighbors are far away have mass on the set of all clusters.
+
+    The method is often sure of wrong labels, in particular with many features, so its doubt is not suitable for
+    the selection of samples to review.
 
     Parameters
     ----------
@@ -116,7 +120,9 @@ class EKNNClus(EvidentialClusterer):
 
     References
     ----------
-    Denœux et al. (2015).
+    Denœux et al. (2015), EK-NNclus: a clustering procedure based on the evidential
+    K-nearest neighbor rule, Knowledge-Based Systems 88,
+    doi:10.1016/j.knosys.2015.08.007.
 
     Examples
     --------
@@ -182,18 +188,10 @@ class EKNNClus(EvidentialClusterer):
         """
         self._check_parameters()
         data = self._read_data(X, reset=True)
-        random = check_random_state(self.random_state)
         copies = _Copies.of(data, self.metric)
         distinct = copies.select_distinct(data)
         distances, width = self._neighbors(distinct)
-        support = Support.of(distances, q=self.q, **self._switches)
-        weights = support.weigh(distances)
-        if self.graph == "union":
-            weights = csr_array(weights.maximum(weights.T))
-        weights = _multiply_shares(weights, copies.shares)
-        # With factors of both samples, the objective is the sum over all pairs of samples, including copies.
-        symmetric_weights = _multiply_shares(weights, copies.shares, of="rows")
-        trace = self._search(symmetric_weights, self._check_start(copies), random)
+        support, weights, trace = self._find_labels(distances, copies)
         publish_trace(self, trace, "the labels", max_iter=self.max_iter, steps="passes")
         final_labels, numbers = np.unique(trace.state, return_inverse=True)
         n_clusters = len(final_labels)
@@ -210,6 +208,17 @@ class EKNNClus(EvidentialClusterer):
         self.n_clusters_ = n_clusters
         self.scale_ = support.scale
         return self
+
+    @atomic_fit
+    def _count_clusters(self, data: FloatArray, neighbors_of: Callable[[IntArray, int], Neighbors]) -> int:
+        """Return the number of clusters of a fit, with a function that finds neighbors of some samples."""
+        self._check_parameters()
+        copies = _Copies.of(data, self.metric)
+        distinct = copies.select_distinct(np.arange(len(data)))
+        if len(distinct) == 1:
+            return 1
+        neighbors = neighbors_of(distinct, self._count_neighbors(len(distinct)))
+        return len(np.unique(self._find_labels(neighbors.to_graph(), copies)[-1].state))
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
         """Predict the mass functions of samples by the evidential k-nearest-neighbor rule.
@@ -275,15 +284,31 @@ class EKNNClus(EvidentialClusterer):
         """Return the distances to neighbors, and their number per sample, or None for a sparse graph."""
         if issparse(data):
             return data, None
-        n_neighbors = (
-            int(np.ceil(3 * np.sqrt(len(data)))) if isinstance(self.n_neighbors, str) else self.n_neighbors
-        )
         if len(data) == 1:  # all samples are equal
             return csr_array((1, 1)), 1
-        width = min(int(n_neighbors), len(data) - 1)
+        width = self._count_neighbors(len(data))
         return find_neighbors(data, width, metric=self.metric, n_jobs=self.n_jobs, keep=True).to_graph(), width
 
+    def _count_neighbors(self, n_samples: int) -> int:
+        is_auto = isinstance(self.n_neighbors, str)
+        n_neighbors = math.ceil(3 * math.sqrt(n_samples)) if is_auto else int(self.n_neighbors)
+        return min(n_neighbors, n_samples - 1)
+
     # The search
+
+    def _find_labels(
+        self, distances: csr_array, copies: "_Copies"
+    ) -> tuple[Support, csr_array, Trace[LabelArray]]:
+        """Return the support of neighbors, the weights of their evidence, and the labels of distinct samples."""
+        support = Support.of(distances, q=self.q, **self._switches)
+        weights = support.weigh(distances)
+        if self.graph == "union":
+            weights = csr_array(weights.maximum(weights.T))
+        weights = _multiply_shares(weights, copies.shares)
+        # With factors of both samples, the objective is the sum over all pairs of samples, including copies.
+        symmetric_weights = _multiply_shares(weights, copies.shares, of="rows")
+        random = check_random_state(self.random_state)
+        return support, weights, self._search(symmetric_weights, self._check_start(copies), random)
 
     def _search(
         self, weights: csr_array, init: LabelArray | None, random: np.random.RandomState

@@ -1,21 +1,22 @@
 r"""Masses of samples near samples with known clusters, for the labels or probabilities of any clusterer.
 
 The *support* :math:`s_k(i)` of cluster k for a landmark i is its probability according to the clusterer: 1 for the
-label. Noise has no label, and its support follows from that of its neighbors, by the same rule as the masses of
-any sample x,
+label. Noise has no label, and its support follows from its nearest landmarks :math:`N(x)` other than itself,
 
-.. math:: m_k(x)=r_k(x)\,\frac1n\sum_{j\in N(x)}s_k(j),
+.. math:: s_k(x)=\Bigl(1-\frac{1-c_k(x)}4\Bigr)n_k(x),\qquad n_k(x)=\frac1n\sum_{j\in N(x)}s_k(j),
 
-where :math:`N(x)` are its n nearest landmarks other than itself, and the rest of the mass is on the set of all
-clusters. The masses of noise and its support are equal, so they are the solution of linear equations. The
-*resemblance* :math:`r_k(x)=1-(1-c_k(x))/4` is between 0.5 and 1; it is a function of the cosine of the sample and
-the mean :math:`\mu_k` of the cluster, both relative to the mean :math:`\mu` of all clustered samples,
+so it is the solution of linear equations. The *resemblance* :math:`c_k(x)` is the cosine of the sample and the
+mean of the cluster, both relative to the mean :math:`\mu` of all landmarks. Masses are averages of 2 kinds of
+evidence, the support by neighbors and the resemblance to the cluster that they indicate,
 
-.. math:: c_k(x)=\frac{(x-\mu)\cdot(\mu_k-\mu)+b}{\sqrt{(\|x-\mu\|^2+b)(\|\mu_k-\mu\|^2+b)}} ,
+.. math:: m_k(x)=(1-w)\,n_k(x)+w\,\max(c_k(x),0)\,\frac{n_k(x)}{\sum_l n_l(x)} ,
 
-where b is a tenth of the mean of :math:`\|x-\mu\|^2`, so that c is near 1 for all samples near :math:`\mu`.
-Samples of a diffuse cluster, which contains whatever is left, do not resemble its mean, and are doubtful, although
-their neighbors agree. Resemblance alone cannot leave a sample torn much, so clusters may have any shape.
+and the rest of the mass is on the set of all clusters. Neighbors of noise are often noise, too, and resemblance
+ranks its errors better. But it is meaningless if clusters are not in different directions from :math:`\mu`. The
+weight w is the largest for which nearly all clustered samples remain sure, so that clusters may have any shape.
+
+The distance of a sample to its cluster, which decides whether it is an outlier, is the one to the middle neighbor,
+relative to the same distance for its neighbors and for all landmarks.
 """
 
 from dataclasses import dataclass, replace
@@ -31,8 +32,14 @@ from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_shape
 
-#: Weight of the resemblance to a cluster, and constant b in units of the mean square.
-_RESEMBLANCE, _CONSTANT = 0.5, 0.1
+#: Share of the support that noise loses by each step if it does not resemble the cluster.
+_LOSS = 0.25
+#: Constant that is added to products, in units of the mean square; the mean of a single cluster has no direction.
+_CONSTANT = 1e-3
+#: Mass that clustered samples lose at most by resemblance, except a share of them.
+_MAX_LOSS, _SHARE = 0.395, 0.07
+#: Expected share of ordinary samples that are outliers.
+_OUTLIER_RATE = 1e-3
 #: Share of equal support for all clusters, which decides about noise that has only noise as neighbors.
 _EQUAL_SHARE = 1e-3
 #: Difference by which the label of the clusterer is more probable than other clusters.
@@ -58,9 +65,13 @@ class SupportModel:
     means : ndarray of shape (n_clusters, n_features)
         Means of the clusters, relative to `center`.
     center : ndarray of shape (n_features,)
-        Mean of the clustered landmarks.
+        Mean of the landmarks.
     constant : float
-        Constant b of the resemblance.
+        Constant that is added to products and squared norms.
+    weight : float
+        Weight of the resemblance.
+    spacings : ndarray of shape (n_landmarks,)
+        Distance of each landmark to its middle neighbor.
     n_neighbors : int
         Number of neighbors.
     focal_sets : FocalSets
@@ -75,6 +86,8 @@ class SupportModel:
     means: fields.Matrix
     center: fields.Vector
     constant: fields.NonnegativeNumber
+    weight: fields.Fraction
+    spacings: Annotated[FloatArray, fields.array(1, low=0)]
     n_neighbors: fields.PositiveCount
     focal_sets: FocalSets
     outliers: OutlierRule | None = None
@@ -86,6 +99,7 @@ class SupportModel:
         if len(self.tree.samples) != n_landmarks:
             raise ValueError(f"there are {len(self.tree.samples)} landmarks, but supports has {n_landmarks} rows")
         check_shape("labels", self.labels, (n_landmarks,))
+        check_shape("spacings", self.spacings, (n_landmarks,))
         if self.labels.max() >= n_clusters:
             raise ValueError(f"labels must be below {n_clusters}, got {self.labels.max()}")
         check_shape("means", self.means, (n_clusters, self.tree.points.shape[1]))
@@ -99,7 +113,6 @@ class SupportModel:
         data: FloatArray,
         supports: FloatArray,
         n_neighbors: int,
-        outlier_rate: float,
         *,
         focal_sets: FocalSets,
         n_jobs: int | None,
@@ -114,8 +127,6 @@ class SupportModel:
             Support of each cluster for each landmark; noise has none.
         n_neighbors : int
             Number of neighbors.
-        outlier_rate : float
-            Expected share of ordinary samples that are outliers.
         focal_sets : FocalSets
             The empty set, single clusters, and the set of all clusters.
         n_jobs : int or None
@@ -129,32 +140,38 @@ class SupportModel:
         labels = labels_of(supports)
         clustered = labels >= 0
         members = np.eye(supports.shape[1])[labels[clustered]]
-        center = data[clustered].mean(axis=0)
-        centered = data[clustered] - center
+        center = data.mean(axis=0)
+        centered = data - center
         sizes = members.sum(axis=0)[:, None]
         model = cls(
             tree=BoxTree.of(data),
             supports=supports,
             labels=labels,
-            means=members.T @ centered / np.maximum(sizes, 1),
+            means=members.T @ centered[clustered] / np.maximum(sizes, 1),
             center=center,
             constant=_CONSTANT * float((centered**2).sum(axis=1).mean()),
+            weight=1.0,
+            spacings=np.zeros(len(data)),
             n_neighbors=max(1, min(n_neighbors, len(data) - 1)),
             focal_sets=focal_sets,
         )
         neighbors, squares = model._neighbors(data, n_jobs)
         noise = np.flatnonzero(~clustered)
         supports = supports.copy()
-        resemblances = model._resemblances(data[noise])
+        cosines = model._cosines(data)
+        losses = 1 - np.maximum(cosines[clustered, labels[clustered]], 0)
+        weight = _MAX_LOSS / max(float(np.quantile(losses, 1 - _SHARE)), _MAX_LOSS)
+        resemblances = 1 - _LOSS * (1 - cosines[noise])
         for _ in range(_MAX_ITER):
             updated = resemblances * _means_of(supports, neighbors[noise])
             change = np.abs(updated - supports[noise]).max(initial=0)
             supports[noise] = updated
             if change <= _TOLERANCE:
                 break
-        model = replace(model, supports=supports)
-        distances = model._distances(model._beliefs(data, neighbors), squares)
-        rule = OutlierRule.learn(distances, np.ones(len(data)), outlier_rate, Segments.empty())
+        spacings = np.sqrt(squares[:, squares.shape[1] // 2])
+        model = replace(model, supports=supports, weight=weight, spacings=spacings)
+        distances = model._distances(model._beliefs(data, neighbors), neighbors, squares)
+        rule = OutlierRule.learn(distances, np.ones(len(data)), _OUTLIER_RATE, Segments.empty())
         return replace(model, outliers=rule)
 
     def with_share(self, rows: FloatArray, share: float, n_jobs: int | None) -> Self:
@@ -162,7 +179,7 @@ class SupportModel:
         if self.outliers is None:
             return self
         parts = [
-            self._distances(self._beliefs(rows[block], neighbors), squares)
+            self._distances(self._beliefs(rows[block], neighbors), neighbors, squares)
             for block in row_blocks(len(rows), _BLOCK_ROWS)
             for neighbors, squares in [self._neighbors(rows[block], n_jobs)]
         ]
@@ -189,7 +206,7 @@ class SupportModel:
         masses[:, 1 : beliefs.shape[1] + 1] = beliefs
         masses[:, -1] += np.maximum(1 - beliefs.sum(axis=1), 0)
         if self.outliers is not None:
-            distances = self._distances(beliefs, squares)
+            distances = self._distances(beliefs, neighbors, squares)
             masses = self.outliers.apply(masses, distances**2, Segments.empty())
         return with_labels(masses, np.where(equals >= 0, self.labels[equals], -1))
 
@@ -212,24 +229,27 @@ class SupportModel:
 
     def _beliefs(self, rows: FloatArray, neighbors: IntArray) -> FloatArray:
         """Return the beliefs in single clusters."""
-        return self._resemblances(rows) * _means_of(self.supports, neighbors)
+        means = _means_of(self.supports, neighbors)
+        resemblances = np.maximum(self._cosines(rows), 0) / means.sum(axis=1, keepdims=True)
+        return np.asarray(means * (1 - self.weight + self.weight * resemblances))
 
-    def _resemblances(self, rows: FloatArray) -> FloatArray:
-        """Return the resemblance of rows to each cluster."""
+    def _cosines(self, rows: FloatArray) -> FloatArray:
+        """Return the cosine of rows and the mean of each cluster, relative to the center."""
         with np.errstate(over="ignore", invalid="ignore"):
             centered = rows - self.center
             products = centered @ self.means.T + self.constant
             squares = (centered**2).sum(axis=1)[:, None] + self.constant
             norms = np.sqrt(squares) * np.sqrt((self.means**2).sum(axis=1) + self.constant)
             cosines = np.where(norms > 0, products / norms, 1.0)
-        cosines = np.clip(np.where(np.isfinite(cosines), cosines, -1.0), -1, 1)
-        return np.asarray(1 - _RESEMBLANCE * (1 - cosines) / 2)
+        return np.clip(np.where(np.isfinite(cosines), cosines, -1.0), -1, 1)
 
-    def _distances(self, beliefs: FloatArray, squares: FloatArray) -> FloatArray:
-        """Return the distance of each row to its cluster, that of the middle neighbor; infinite for others."""
+    def _distances(self, beliefs: FloatArray, neighbors: IntArray, squares: FloatArray) -> FloatArray:
+        """Return the distance of each row to its cluster, in units of typical distances; infinite for others."""
+        middle = np.sqrt(squares[:, squares.shape[1] // 2])
+        typical = np.median(self.spacings[neighbors], axis=1) + np.median(self.spacings)
         distances = np.full(beliefs.shape, np.inf)
-        middle = squares[:, squares.shape[1] // 2]
-        distances[np.arange(len(beliefs)), beliefs.argmax(axis=1)] = np.sqrt(middle)
+        ratios = np.divide(middle, typical, out=middle.copy(), where=typical > 0)
+        distances[np.arange(len(beliefs)), beliefs.argmax(axis=1)] = ratios
         return distances
 
 

@@ -71,10 +71,11 @@ class EVCLUS(RowwiseClusterer):
     d0 : float, Quantile or "auto", default="auto"
         Dissimilarity beyond which samples are almost surely in different clusters: a number, or a quantile of the
         dissimilarities; the papers use ``Quantile(0.9)``. "auto" tries 10 quantiles on a sample, and selects the
-        one with the surest partition that has all clusters and few outliers. Samples that are far from every
-        cluster, such as gross errors, are ignored. If clusters have very different sizes, multiples of the
-        distance between the nearest 2 clusters are tried as well. With "exponential", a lower quantile of the
-        squares is then subtracted, so that similar distances, as in many dimensions, do not produce outliers.
+        one with the surest partition that has all clusters and few outliers, and violates few constraints. Samples
+        that are far from every cluster, such as gross errors, are ignored. If clusters have very different sizes,
+        multiples of the distance between the nearest 2 clusters are tried as well. With "exponential", a lower
+        quantile of the squares is then subtracted, so that similar distances, as in many dimensions, do not
+        produce outliers.
     n_partners : int, "auto", "all" or array-like of int of shape (n_samples, k), default="auto"
         Number of samples that each sample is compared with, or their indices. "auto" means all for up to 2000
         samples, and 200 for more.
@@ -149,8 +150,16 @@ class EVCLUS(RowwiseClusterer):
 
     References
     ----------
-    Method, extension to many samples, and constraints: Denœux and Masson (2004),
-    Denœux et al. (2016), Li et al. (2018).
+    Method, extension to many samples, and constraints: Denœux and Masson (2004), Denœux
+    et al. (2016), Li et al. (2018).
+
+    - Denœux and Masson (2004), EVCLUS: evidential clustering of proximity data, IEEE
+      Transactions on Systems, Man, and Cybernetics, Part B 34,
+      doi:10.1109/TSMCB.2002.806496.
+    - Denœux et al. (2016), Evidential clustering of large dissimilarity data,
+      Knowledge-Based Systems 106, doi:10.1016/j.knosys.2016.05.043.
+    - Li et al. (2018), k-CEVCLUS: constrained evidential clustering of large
+      dissimilarity data, Knowledge-Based Systems 142, doi:10.1016/j.knosys.2017.11.023.
 
     Examples
     --------

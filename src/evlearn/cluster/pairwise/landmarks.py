@@ -5,23 +5,29 @@ landmarks. Samples are independent of each other: a block of rows takes a produc
 product for linear terms, and a small program for each row.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
 from evlearn.belief import FocalSets
 from evlearn.blocks.sparse import Features, SparseBlock
 from evlearn.cluster.dissimilarities import distances_between, squared_distances
-from evlearn.cluster.pairwise.irqp import rows_against
+from evlearn.cluster.pairwise.irqp import row_problems
 from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.typing import BoolArray, FloatArray
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_shape
 
-#: Number of rows per block.
-_BLOCK_ROWS = 2048
+#: Function from a block of rows to the linear terms of their programs, and to the rows far from all landmarks.
+Comparison: TypeAlias = Callable[[Any], tuple[FloatArray, IntArray]]
+
+#: Number of rows per block, and number of rows whose products with 500 landmarks are in the cache.
+_BLOCK_ROWS, _CACHED_ROWS = 2048, 256
+#: Largest complement of a conflict that is rounded to 1.
+_NO_AGREEMENT = 2.0**-54
 #: Maximum rounding error of a squared distance, relative to the range of squares from no conflict to 0.95. The
 #: quadratic programs may magnify errors 1000 times, and masses of a row must not depend on the other rows.
 _MAX_ROUNDING = 1e-13
@@ -74,40 +80,85 @@ class LandmarkModel:
     def assign(self, rows: Features, weights: Any = None) -> FloatArray:
         """Return the masses of rows."""
         out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
-        targets = self._targets(rows)
-        conflict = self.focal_sets.conflict_matrix[None]
-        for block in row_blocks(len(rows), _BLOCK_ROWS):
-            delta = targets(rows[block])
-            out[block] = rows_against(delta, self.masses, conflict)
+        factors = self.masses @ self.focal_sets.conflict_matrix
+        form = factors.T @ factors
+        compare, block_rows = self._comparison(rows, factors)
+        for block in row_blocks(len(rows), block_rows):
+            linear, outliers = compare(rows[block])
+            out[block] = row_problems(form, linear)
             # Rows in full conflict with all landmarks have no masses from rounding errors, which would determine
             # their probabilities.
-            outliers = np.flatnonzero(delta[:, 0] == 1)
-            if len(outliers):
-                outliers = outliers[(delta[outliers] == 1).all(axis=1)]
-                out[block.start + outliers] = np.arange(len(self.focal_sets)) == 0
+            out[block.start + outliers] = np.arange(len(self.focal_sets)) == 0
         return out
 
-    def _targets(self, X: Features) -> Any:
-        """Return a function from a block of X to its target conflicts with the landmarks, in double precision."""
-        if self.landmarks is None:
+    def _comparison(self, X: Features, factors: FloatArray) -> tuple[Comparison, int]:
+        """Return a function that compares a block of rows with the landmarks, and the size of a block."""
+        is_sparse = isinstance(X, SparseBlock) or isinstance(self.landmarks, SparseBlock)
+        if self.landmarks is not None and self._uses_products and not is_sparse:
+            center = self.landmarks.mean(axis=0, dtype=np.float64)
+            centered, norms, is_remote = self._center(center)
+            if not is_remote.any():
+                return self._comparison_by_products(center, centered, norms, factors), _CACHED_ROWS
+        targets = self._targets(is_sparse)
+
+        def compare(block: Any) -> tuple[FloatArray, IntArray]:
+            delta = targets(block)
+            outliers = np.flatnonzero(delta[:, 0] == 1)
+            return -(delta @ factors), outliers[(delta[outliers] == 1).all(axis=1)]
+
+        return compare, _BLOCK_ROWS
+
+    def _comparison_by_products(
+        self, center: FloatArray, centered: FloatArray, norms: FloatArray, factors: FloatArray
+    ) -> Comparison:
+        """Return the function of `_comparison` for landmarks near the center.
+
+        A product computes the exponents of complements of conflicts, from rows with 2 further columns: their
+        squared norms and 1. Products are in double precision, because errors in single precision depend on the
+        size of a block.
+        """
+        slope, offset = self.transform.slope, self.transform.d1**2
+        exponents = slope * np.vstack([-2 * centered.T, np.ones(len(centered)), norms - offset])
+        totals = factors.sum(axis=0)
+
+        def compare(block: FloatArray) -> tuple[FloatArray, IntArray]:
+            points = np.ones((len(block), len(center) + 2))
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                np.subtract(block, center, out=points[:, :-2])
+                squares = np.einsum("ij,ij->i", points[:, :-2], points[:, :-2])
+                # Rows whose squares are not finite are far from all landmarks.
+                is_far = ~np.isfinite(squares)
+                points[is_far, :-2], squares[is_far] = 0, np.inf
+                points[:, -2] = squares
+                agreement = points @ exponents
+            if offset:
+                np.minimum(agreement, 0, out=agreement)
+            with np.errstate(under="ignore"):
+                np.exp(agreement, out=agreement)
+            outliers = np.flatnonzero(agreement[:, 0] <= _NO_AGREEMENT)
+            outliers = outliers[(agreement[outliers] <= _NO_AGREEMENT).all(axis=1)]
+            return agreement @ factors - totals, outliers
+
+        return compare
+
+    def _targets(self, is_sparse: bool) -> Any:
+        """Return a function from a block of rows to its target conflicts with the landmarks."""
+        landmarks = self.landmarks
+        if landmarks is None:
             return lambda block: self.transform(np.asarray(block[:, self.indices], dtype=np.float64))
-        if not self._uses_products or isinstance(X, SparseBlock) or isinstance(self.landmarks, SparseBlock):
-            landmarks = self.landmarks
+        if not self._uses_products or is_sparse:
             return lambda block: self.transform(distances_between(block, landmarks, self.metric))
         return self._targets_by_products()
 
     def _targets_by_products(self) -> Any:
-        """Return the function of `_targets`, with squared distances from products if rounding errors are small.
+        """Return the function of `_targets` if some landmarks are remote; their distances are not from products.
 
         Products are in double precision, because errors in single precision depend on the size of a block.
         """
         assert self.landmarks is not None
-        # Coordinates are centered, because products of large coordinates lose small distances.
-        center = self.landmarks.mean(axis=0, dtype=np.float64)
+        # Remote landmarks do not affect the median.
+        center = np.median(self.landmarks.astype(np.float64, copy=False), axis=0)
         centered, norms, is_remote = self._center(center)
-        if is_remote.any():  # remote landmarks do not affect the median
-            center = np.median(self.landmarks.astype(np.float64, copy=False), axis=0)
-            centered, norms, is_remote = self._center(center)
         remote, first = self.landmarks[is_remote], int(is_remote.argmin())
 
         def targets(block: FloatArray) -> FloatArray:

@@ -90,12 +90,17 @@ class Transform:
         """Range of squares from no conflict to conflict 0.95, for "exponential"."""
         return self.d0**2 - self.d1**2
 
+    @property
+    def slope(self) -> float:
+        """Derivative of the logarithm of the complement of the conflict with respect to the square."""
+        return float(np.log(0.05) / self.width)
+
     def of_squares(self, squares: FloatArray) -> FloatArray:
         """Transform squared dissimilarities to target conflicts in place, for "exponential"."""
         if self.d1:
             squares -= self.d1**2
             np.maximum(squares, 0, out=squares)
-        squares *= np.log(0.05) / self.width
+        squares *= self.slope
         np.expm1(squares, out=squares)
         return np.negative(squares, out=squares)
 

@@ -23,7 +23,7 @@ from evlearn.cluster.pairwise.pair_graph import (
     sample_rings,
     symmetrize,
 )
-from evlearn.cluster.pairwise.scales import Scale, select_scale, selects_d0, targets_of
+from evlearn.cluster.pairwise.scales import Scale, ScaleSample, select_scale, selects_d0, targets_of
 from evlearn.constraints import PairwiseConstraints
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Report, Trace
@@ -169,9 +169,12 @@ class Problem:
             self.draw_ordinary(random, size) if self.selects_scale else random.permutation(len(self.data))[:size]
         )
 
-    def _draw_sample(self) -> tuple[FloatArray, IntArray | None]:
+    def _draw_sample(self) -> ScaleSample:
         chosen = self.draw_ordinary(self.random, self.start_size)
-        return self.square(chosen), self.crisp.labels[chosen] if self.crisp.unbalanced else None
+        clusters = self.crisp.labels[chosen] if self.crisp.unbalanced else None
+        return ScaleSample(
+            self.square(chosen), clusters, None if self.constraints is None else self.constraints.take(chosen)
+        )
 
     def scale_of(self, dissimilarities: FloatArray, ordinary: BoolArray | None = None) -> Scale:
         """Return the transform of dissimilarities to target conflicts, with a scale that suits given pairs.

@@ -10,6 +10,7 @@ import numpy as np
 from evlearn.belief import FocalSets
 from evlearn.cluster.pairwise.irqp import best_start, crisp_masses, labels_of, short_descent
 from evlearn.cluster.pairwise.pair_graph import AllPairs, Transform, TransformKind
+from evlearn.constraints import PairwiseConstraints
 from evlearn.partition.verdict import OUTLIER_MASS
 from evlearn.storage import fields
 from evlearn.utils.parameters import Specification
@@ -24,6 +25,8 @@ _SCAN_CANDIDATES = 4
 _LOWER_SHARE, _MAX_RATIO = 1 / 8, 1 - 1e-9
 #: Share of outliers that is not a flaw, and the weight of larger shares.
 _FREE_OUTLIERS, _OUTLIER_COST = 0.02, 5.0
+#: Minimum number of constraints in the sample whose violations count in the selection.
+_MIN_CONSTRAINTS = 20
 #: Scales relative to the distance between the nearest 2 clusters, and the number of sweeps from crisp clusters.
 _SEPARATION_FACTORS, _SWEEPS = (1.0, 1.25, 1.5), 25
 #: Maximum number of dissimilarities for quantiles.
@@ -82,9 +85,27 @@ class Scale(NamedTuple):
     from_clusters: bool = False
 
 
+class ScaleSample(NamedTuple):
+    """Samples for fits with several scales.
+
+    Attributes
+    ----------
+    distances : ndarray of shape (n, n)
+        Dissimilarities.
+    clusters : ndarray of int of shape (n,) or None
+        Crisp clusters for a start.
+    constraints : PairwiseConstraints or None
+        Constraints between these samples.
+    """
+
+    distances: FloatArray
+    clusters: IntArray | None
+    constraints: PairwiseConstraints | None = None
+
+
 def select_scale(
     dissimilarities: FloatArray,
-    sample: Callable[[], tuple[FloatArray, IntArray | None]],
+    sample: Callable[[], ScaleSample],
     *,
     kind: TransformKind,
     d0: float | Quantile | Literal["auto"],
@@ -98,9 +119,8 @@ def select_scale(
     dissimilarities : ndarray of shape (n_pairs,)
         Dissimilarities of many pairs, for quantiles.
     sample : callable
-        Function that returns the square matrix of dissimilarities of a few samples, for fits with several scales,
-        and their crisp clusters for a start, or None. It is called only if `d0` is "auto" and the transform has a
-        scale.
+        Function that returns a few samples for fits with several scales. It is called only if `d0` is "auto" and
+        the transform has a scale.
     kind : str or callable
         "exponential", "linear", "rank", or a function onto [0, 1].
     d0 : float, Quantile or "auto"
@@ -117,7 +137,7 @@ def select_scale(
     """
     dissimilarities = dissimilarities[:: len(dissimilarities) // _QUANTILE_SAMPLE + 1]
     if selects_d0(kind, d0):
-        return _select(dissimilarities, *sample(), kind, n_clusters, random)
+        return _select(dissimilarities, sample(), kind, n_clusters, random)
     ranks = np.sort(dissimilarities) if isinstance(kind, str) and kind == "rank" else None
     if not isinstance(d0, (str, Quantile)):
         return Scale(Transform(kind, float(d0), ranks))
@@ -135,8 +155,7 @@ def targets_of(distances: FloatArray, transform: Transform) -> FloatArray:
 
 def _select(
     dissimilarities: FloatArray,
-    distances: FloatArray,
-    clusters: IntArray | None,
+    sample: ScaleSample,
     kind: Any,
     n_clusters: int,
     random: np.random.RandomState,
@@ -145,8 +164,9 @@ def _select(
 
     Scales are quantiles and, if there are crisp clusters, multiples of the distance between the nearest 2
     clusters: if clusters have very different sizes, few pairs have such distances, and no quantile is close to
-    them.
+    them. These fits ignore constraints, but the share of violated constraints counts as much as doubt.
     """
+    distances, clusters, constraints = sample
     focal_sets = FocalSets.simple(n_clusters)
     # With c clusters of equal size, a share 1/c of the pairs is within clusters, with dissimilarities below d0.
     quantiles = np.append(np.geomspace(min(1 / n_clusters, 0.5), 0.9, 8), [0.95, 0.99])
@@ -154,7 +174,8 @@ def _select(
     for d0, d1 in _quantile(dissimilarities, np.column_stack([quantiles, _LOWER_SHARE * quantiles])).tolist():
         transform = _make_transform(kind, d0, d1)
         masses = best_start(targets_of(distances, transform), focal_sets, random, n_candidates=_SCAN_CANDIDATES)
-        best = min(best, (_flaws(masses, focal_sets), Scale(transform)), key=lambda pair: pair[0])
+        flaws = _flaws(masses, focal_sets, constraints)
+        best = min(best, (flaws, Scale(transform)), key=lambda pair: pair[0])
     if clusters is None:
         return best[1]
     separation = _min_separation(distances, clusters)
@@ -164,7 +185,7 @@ def _select(
         transform = _make_transform(kind, float(d0), d1)
         pairs, start = AllPairs(targets_of(distances, transform)), crisp_masses(clusters, focal_sets)
         trace = short_descent(pairs, start, focal_sets=focal_sets, random=random, sweeps=_SWEEPS)
-        flaws = _flaws(trace.state.masses, focal_sets)
+        flaws = _flaws(trace.state.masses, focal_sets, constraints)
         best = min(best, (flaws, Scale(transform, True)), key=lambda pair: pair[0])
     return best[1]
 
@@ -190,10 +211,14 @@ def _quantile(distances: FloatArray, share: FloatArray | float) -> FloatArray:
     return np.where(quantiles > 0, quantiles, float(distances.max(initial=0)) or 1.0)
 
 
-def _flaws(masses: FloatArray, focal_sets: FocalSets) -> float:
-    """Return a penalty of doubt, missing clusters and many outliers in a partition of a sample."""
+def _flaws(masses: FloatArray, focal_sets: FocalSets, constraints: PairwiseConstraints | None) -> float:
+    """Return a penalty of doubt, missing clusters, many outliers and violations in a partition of a sample."""
     n_clusters = focal_sets.frame_size
     doubt = 1 - float(masses[:, focal_sets.singleton_positions].max(axis=1).mean())
-    n_missing = n_clusters - len(np.unique(labels_of(masses, focal_sets)))
+    labels = labels_of(masses, focal_sets)
+    n_missing = n_clusters - len(np.unique(labels))
     outlier_share = float((masses[:, 0] >= OUTLIER_MASS).mean())
-    return doubt + n_missing / n_clusters + _OUTLIER_COST * max(outlier_share - _FREE_OUTLIERS, 0)
+    violated_share = 0.0
+    if constraints is not None and len(constraints) >= _MIN_CONSTRAINTS:
+        violated_share = len(constraints.violations(labels)) / len(constraints)
+    return doubt + violated_share + n_missing / n_clusters + _OUTLIER_COST * max(outlier_share - _FREE_OUTLIERS, 0)

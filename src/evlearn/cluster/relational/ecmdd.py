@@ -169,6 +169,11 @@ class ECMdd(DissimilarityClusterer):
     ----------
     Method and median: Zhou et al. (2016), Zhou et al. (2015).
 
+    - Zhou et al. (2016), ECMdd: evidential c-medoids clustering with multiple
+      prototypes, Pattern Recognition 60.
+    - Zhou et al. (2015), Median evidential c-means algorithm and its application to
+      community detection, Knowledge-Based Systems 74, doi:10.1016/j.knosys.2014.11.010.
+
     Examples
     --------
     >>> from evlearn.cluster import ECMdd

@@ -155,7 +155,8 @@ class RECM(DissimilarityClusterer):
 
     References
     ----------
-    Masson and Denœux (2009).
+    Masson and Denœux (2009), RECM: relational evidential c-means algorithm, Pattern
+    Recognition Letters 30, doi:10.1016/j.patrec.2009.04.008.
 
     Examples
     --------
