@@ -1,11 +1,12 @@
-"""Results that are older than the source files they depend on.
+"""Results that are older than the code they depend on.
 
 ``python -m benchmarks.stale [NAME ...] [--strict]``
 
-Each result contains the module of its study and a digest of the source files that this module imports
-(`benchmarks.common.sources`). A result is stale if these files differ today, apart from comments and docstrings.
-This comparison needs no history of git. Results that were written before digests were recorded have only a date;
-for these the command lists source files with later commits, if the checkout contains the history of git.
+Each result contains the module of its study and a digest of the functions, methods, classes and variables that
+this module uses (`benchmarks.common.definitions`). A result is stale if these differ today, apart from comments
+and docstrings. This comparison needs no history of git. Results that were written before digests were recorded
+have only a date; for these the command lists files with later commits, if the checkout contains the history of
+git.
 
 A result is *older than the code* if it is stale or has no digest. `benchmarks.older` lists these results with the
 reason; the command prints it. With ``--strict``, the command fails if another result is older, or if a listed one

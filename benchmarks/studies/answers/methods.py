@@ -6,7 +6,6 @@ verdict is derived as documented at that time: from the largest mass and from ra
 other packages get our verdict; packages that are not installed are skipped.
 """
 
-import importlib
 import inspect
 from functools import partial
 from types import SimpleNamespace
@@ -21,6 +20,7 @@ from sklearn.neighbors import NearestNeighbors
 from benchmarks.studies.peers import methods as peers_methods
 from evlearn import cluster
 from evlearn.cluster import CCM, ECM, EVCLUS, BootClus, EKNNClus
+from evlearn.conformal import ConformalClusterer
 from evlearn.ensemble import CredalEnsemble
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.partition import CredalPartition
@@ -149,13 +149,14 @@ def eknnclus(X, c, seed):
 
 
 def nn_evclus(X, c, seed):
-    model = importlib.import_module("evlearn.neural").NNEVCLUS(c, random_state=seed)
-    return to_answer(model.fit(X).credal_partition_)
+    from evlearn.neural import NNEVCLUS  # loads torch
+
+    return to_answer(NNEVCLUS(c, random_state=seed).fit(X).credal_partition_)
 
 
 def conformal(X, c, seed):
     """Fit a conformal clusterer around ECM, with sets that contain 90 % of the labels of replications."""
-    model = importlib.import_module("evlearn.conformal").ConformalClusterer(ECM(c), random_state=seed).fit(X)
+    model = ConformalClusterer(ECM(c), random_state=seed).fit(X)
     return to_answer(model.credal_partition_, level=model.confidence_level)
 
 

@@ -13,6 +13,7 @@ from sklearn.metrics import pairwise_distances
 
 from evlearn import papers
 from evlearn.belief import FocalSets
+from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import as_credal
 
@@ -73,24 +74,32 @@ def rows_or_pairs(data):
     return (data.X, "euclidean") if data.D is None else (data.D, "precomputed")
 
 
-def library_method(name, package="cluster", sets=False, relational=False, square=False, **settings):
-    """Return an estimator of this library; with `sets`, its focal sets depend on the number of clusters."""
+def library_method(make, sets=False, relational=False, square=False, **settings):
+    """Return an estimator of this library; with `sets`, its focal sets depend on the number of clusters.
+
+    This study uses the parameters of the papers; `answers` compares our defaults.
+    """
 
     def call(data, seed):
         X, metric = rows_or_pairs(data)
         options = {"random_state": seed, **settings}
-        if name != "EKNNClus":  # which estimates the number of clusters
+        if make is not papers.eknnclus:  # which estimates the number of clusters
             options["n_clusters"] = data.n_clusters
         if sets:
             options["focal_sets"] = kind_of_sets(data)
         if relational:
             options["metric"] = metric
-        # This study uses the parameters of the papers; `answers` compares our defaults.
-        make = getattr(papers, name.lower(), None) or getattr(import_module(f"evlearn.{package}"), name)
         model = make(**options).fit(X)
         return model.labels_, model.credal_partition_
 
     return Method(LIBRARY, call, relational, square)
+
+
+def neural_method(**options):
+    """Return NNEVCLUS with its defaults."""
+    from evlearn.neural import NNEVCLUS
+
+    return NNEVCLUS(**options)
 
 
 def k_means(data, seed):
@@ -177,19 +186,19 @@ def soft(name):
 def soft_rough_k_means(data, seed):
     model = import_module("soft_clustering").RoughKMeans(data.n_clusters, random_state=seed)
     possible = np.asarray(model.fit_predict(data.X)["upper_approx"])
-    return np.asarray(model.labels_), import_module("evlearn.partition").CredalPartition.from_rough(possible)
+    return np.asarray(model.labels_), CredalPartition.from_rough(possible)
 
 
 CLUSTERERS = {
-    "ECM": library_method("ECM", sets=True),
-    "CCM": library_method("CCM"),
-    "BPEC": library_method("BPEC", sets=True),
-    "EVCLUS": library_method("EVCLUS", relational=True),
-    "NNEVCLUS": library_method("NNEVCLUS", "neural", relational=True),
-    "EKNNClus": library_method("EKNNClus", relational=True),
-    "BootClus": library_method("BootClus", n_bootstrap=500),
-    "RECM": library_method("RECM", sets=True, relational=True, square=True),
-    "ECMdd": library_method("ECMdd", sets=True, relational=True, square=True),
+    "ECM": library_method(papers.ecm, sets=True),
+    "CCM": library_method(papers.ccm),
+    "BPEC": library_method(papers.bpec, sets=True),
+    "EVCLUS": library_method(papers.evclus, relational=True),
+    "NNEVCLUS": library_method(neural_method, relational=True),
+    "EKNNClus": library_method(papers.eknnclus, relational=True),
+    "BootClus": library_method(papers.bootclus, n_bootstrap=500),
+    "RECM": library_method(papers.recm, sets=True, relational=True, square=True),
+    "ECMdd": library_method(papers.ecmdd, sets=True, relational=True, square=True),
     "KMeans": Method("scikit-learn", k_means),
     "GaussianMixture": mixture("GaussianMixture"),
     "BayesianGaussianMixture": mixture("BayesianGaussianMixture"),
@@ -209,8 +218,13 @@ CLUSTERERS = {
 }
 
 
+def library_classifier(kind, seeded=True):
+    """Return a classifier of this library with its defaults; the call returns the estimator."""
+    return Method(LIBRARY, lambda seed: kind(random_state=seed) if seeded else kind())
+
+
 def classifier(package, module, name, seeded=True):
-    """Return a classifier with its defaults; the call returns the estimator."""
+    """Return a classifier of another package with its defaults; the call returns the estimator."""
 
     def call(seed):
         options = {"random_state": seed} if seeded else {}
@@ -220,9 +234,9 @@ def classifier(package, module, name, seeded=True):
 
 
 CLASSIFIERS = {
-    "EvidentialKNNClassifier": classifier(LIBRARY, "evlearn.classify", "EvidentialKNNClassifier", seeded=False),
-    "EvidentialNeuralClassifier": classifier(LIBRARY, "evlearn.classify", "EvidentialNeuralClassifier"),
-    "EvidentialRBFClassifier": classifier(LIBRARY, "evlearn.classify", "EvidentialRBFClassifier"),
+    "EvidentialKNNClassifier": library_classifier(EvidentialKNNClassifier, seeded=False),
+    "EvidentialNeuralClassifier": library_classifier(EvidentialNeuralClassifier),
+    "EvidentialRBFClassifier": library_classifier(EvidentialRBFClassifier),
     "evtools EkNN": classifier("evtools-dst", "evtools.classifiers", "EkNN", seeded=False),
     "evtools ENN": classifier("evtools-dst", "evtools.classifiers", "ENN"),
     "KNeighborsClassifier": classifier("scikit-learn", "sklearn.neighbors", "KNeighborsClassifier", seeded=False),
