@@ -8,9 +8,9 @@ and docstrings. This comparison needs no history of git. Results that were writt
 have only a date; for these the command lists files with later commits, if the checkout contains the history of
 git.
 
-A result is *older than the code* if it is stale or has no digest. `benchmarks.older` lists these results with the
-reason; the command prints it. With ``--strict``, the command fails if another result is older, or if a listed one
-is current.
+A result with `inputs` follows from other results, and is also stale if one of these is. A result is *older than
+the code* if it is stale or has no digest. `benchmarks.older` lists these results with the reason; the command
+prints it. With ``--strict``, the command fails if another result is older, or if a listed one is current.
 """
 
 import sys
@@ -41,6 +41,11 @@ def status(name):
         if sources.path_of(origin["module"]) is None:
             return Status(name, STALE, f"{origin['module']} does not exist any more")
         if sources.digest(origin["module"]) == origin["digest"]:
+            older = [other for other in result.get("inputs", []) if status(other).kind != CURRENT]
+            if older:
+                return Status(
+                    name, STALE, f"it follows from results that are older than the code: {', '.join(older)}"
+                )
             return Status(name, CURRENT, f"measured on {result['date']}, at commit {result['commit']}")
         reason = f"sources of {origin['module']} differ from those of commit {result['commit']}, {result['date']}"
         return Status(name, STALE, reason)

@@ -352,6 +352,7 @@ def forecast_table(forecast):
         [
             NAMES[entry["method"]],
             entry["way"],
+            f"{entry['rows'] / 1e9:g}",
             entry["workers"],
             f"{entry['block']:,}",
             duration(entry["read"]),
@@ -361,11 +362,12 @@ def forecast_table(forecast):
             f"{100 * entry['scheduling_share']:.0f} %",
             f"{entry['worker_bytes'] / 1e9:.1f}, {entry['disk_bytes'] / 1e9:.1f}",
             f"{entry['read_bytes_per_second'] / 1e9:.1f}, {entry['write_bytes_per_second'] / 1e9:.1f}",
+            f"{entry['written_bytes'] / 1e9:.0f}, {entry['frame_bytes'] / 1e9:.0f}",
         ]
         for entry in forecast["forecasts"]
     ]
-    header = ["method", "data", "workers", "rows per block", "read", "fit", "masses", "total", "engine"]
-    header += ["GB per worker: memory, disk", "total GB/s: read, written"]
+    header = ["method", "data", "billion rows", "workers", "rows per block", "read", "fit", "masses", "total"]
+    header += ["engine", "GB per worker: memory, disk", "total GB/s: read, written", "GB: masses, columns"]
     return table(header, rows)
 
 
@@ -395,7 +397,7 @@ def breaks(forecast):
     lines = []
     for workers in (10, 100, 1000):
         forecasts = [
-            entry for entry in forecast["forecasts"] if entry["workers"] == workers and entry["method"] == "ecm"
+            entry for entry in forecast["forecasts"] if entry["workers"] == workers and entry["rows"] == 10**10
         ]
         texts = [f"{100 * entry['scheduling_share']:.0f} % ({entry['way']})" for entry in forecasts]
         lines.append(f"- With {workers} workers, the engine takes {' and '.join(texts)} of the time of ECM.")

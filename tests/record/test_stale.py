@@ -153,9 +153,18 @@ def test_modules_named_by_texts_are_sources():
     assert "benchmarks/studies/reproduction/slides.py" in sources.files("benchmarks.studies.reproduction")
 
 
-def write(folder, module, **changes):
+def write(folder, module, name="one", **changes):
     result = {"command": f"python -m {module}", "date": "2026-11-15", "commit": "abc"} | changes
-    (folder / "one.json").write_text(json.dumps(result))
+    (folder / f"{name}.json").write_text(json.dumps(result))
+
+
+def test_a_result_that_follows_from_a_stale_one_is_stale(monkeypatch, tmp_path):
+    monkeypatch.setattr(record, "RESULTS", tmp_path)
+    write(tmp_path, ECM, "two", sources={"module": ECM, "digest": sources.digest(ECM)}, inputs=["one"])
+    write(tmp_path, ECM, sources={"module": ECM, "digest": sources.digest(ECM)})
+    assert stale.status("two").kind == "current"
+    write(tmp_path, ECM, sources={"module": ECM, "digest": "0"})
+    assert stale.status("two")[1:] == ("stale", "it follows from results that are older than the code: one")
 
 
 def test_status_of_results(monkeypatch, tmp_path):

@@ -3,10 +3,11 @@
 ``python -m benchmarks.studies.reproduction.defaults [TABLE ...] [--write]`` writes
 results/reproduction_defaults.json in half an hour.
 
-The other studies use the settings of the papers, or those that reproduce their numbers. Here each method has its
-defaults: only the number of clusters, neighbors or prototypes, the varied parameter of a table, and a seed are
-given. Features of Table 3 are standardized, except for Bootclus, and its cells are means over 5 seeds. Tables of
-combinations without an estimator have no settings, and Tables 2 to 4 of Bootclus (coverage) and the figures are excluded.
+The other studies use the settings of the papers, or those that reproduce their numbers. Here each method has
+its defaults: only the number of clusters, neighbors or prototypes, the varied parameter of a table, and a seed
+are given. Features of Table 3 are standardized, except for Bootclus, and its cells are means over 5 seeds.
+Tables of combinations without an estimator have no settings, and Tables 2 to 4 of Bootclus (coverage) and the
+figures are excluded.
 """
 
 import warnings

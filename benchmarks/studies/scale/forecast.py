@@ -1,6 +1,6 @@
 """Forecast of larger sizes from measurements of smaller ones and from the cost of tasks.
 
-``python -m benchmarks.studies.scale FOLDER forecast`` runs it, and reads results/scale_{sizes,engines,costs}.json.
+``python -m benchmarks.studies.scale FOLDER forecast`` runs it, and reads the results in `INPUTS`.
 
 There are 2 ways: *files*, which each worker reads and stores on its local disk, and a *collection* in the memory
 of the workers. For each, the CPU time per row in a stage (reading, a pass of the fit, masses) is the slope between
@@ -9,8 +9,9 @@ one million and ten million rows, which excludes the startup. The blocks are tho
 measured with the same way through Dask. The duration of a stage on W workers is the time for the rows of the
 busiest worker, plus that of all tasks, which one scheduler and one client process sequentially.
 
-The model is first compared with measurements of a hundred million rows on 2 workers, which it does not use; then
-it forecasts ten billion rows on 10, 100 and 1000 workers.
+The model is first compared with measurements of a hundred million rows on 2 workers, which it does not use;
+then it forecasts one and ten billion rows on 10, 100 and 1000 workers. The bytes of the results are those of
+all masses, and those of the 4 columns of `predict_frame`, which suffice for verdicts.
 """
 
 import math
@@ -20,10 +21,14 @@ from benchmarks.common.big_data import FILE_ROWS
 from benchmarks.studies.scale.row_costs import epoch_terms
 from evlearn.utils.chunks import task_rows
 
-WORKERS = (10, 100, 1000)
+#: Results from which the forecast follows.
+INPUTS = ("scale_sizes", "scale_engines", "scale_costs")
+ROWS, WORKERS = (10**9, 10**10), (10, 100, 1000)
 ITERATIONS = 15
 SETS = {"ecm": 16}  # focal sets of 4 clusters
 FEATURES = 8
+#: Bytes of a row of `predict_frame` in a Parquet file, for any number of clusters.
+FRAME_BYTES = 16
 STAGES = ("read", "fit", "masses")
 FITTED_ROWS, CHECKED_ROWS = (10**6, 10**7), 10**8
 #: Memory of a worker for Python, the libraries and a task, in addition to the rows.
@@ -93,6 +98,7 @@ def run_time(costs, method, n, workers, iterations=ITERATIONS):
         "worker_bytes": int(in_memory),
         "disk_bytes": int(bytes_per_worker if costs.way == "files" else 0),
         "written_bytes": n * f * 4,
+        "frame_bytes": n * FRAME_BYTES,
         "write_bytes_per_second": int(n * f * 4 / parts["masses"]),
         "read_bytes_per_second": int(n * FEATURES * 4 / parts["read"]),
     }
@@ -117,14 +123,14 @@ def compare_with(costs, run):
 
 def measure():
     """Return all comparisons and forecasts."""
-    runs, engines = record.load("scale_sizes")["runs"], record.load("scale_engines")
-    results = {"check": [], "forecasts": []}
+    runs, engines, costs_of_rows = (record.load(name) for name in INPUTS)
+    results = {"inputs": list(INPUTS), "check": [], "forecasts": []}
     for method in SETS:
         for way in ("files", "collection"):
-            costs = Costs(runs, engines, method, way)
-            results["check"].append(compare_with(costs, find(runs, method, way, CHECKED_ROWS)))
-            results["forecasts"] += [run_time(costs, method, 10**10, workers) for workers in WORKERS]
-    epoch = record.load("scale_costs")["nn_evclus"]["coefficients"]
+            costs = Costs(runs["runs"], engines, method, way)
+            results["check"].append(compare_with(costs, find(runs["runs"], method, way, CHECKED_ROWS)))
+            results["forecasts"] += [run_time(costs, method, n, workers) for n in ROWS for workers in WORKERS]
+    epoch = costs_of_rows["nn_evclus"]["coefficients"]
     terms = epoch_terms({"attributes": FEATURES, "clusters": 4, "sets": 6, "batch": 250})
     seconds = 1e-9 * sum(a * b for a, b in zip(epoch, terms, strict=True))
     results["epoch_of_1e10_hours"] = round(1e10 * seconds / 3600, 1)

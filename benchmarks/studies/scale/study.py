@@ -9,7 +9,7 @@
 - sizes: from Parquet files to Parquet files of masses, each size in a separate process, on a Dask cluster of 2
   processes: time, CPU, memory, objective, agreement with the truth. With ``--limit`` the kernel limits the memory
   of the processes of a run, including mapped files.
-- forecast: resources for ten billion rows, from the other parts.
+- forecast: resources for one and ten billion rows, from the other parts.
 
 FOLDER receives the data (3.2 GB for a hundred million rows), temporary files and masses. Results are written to
 benchmarks/results/scale_PART.json. All parts take about 75 minutes on 2 cores, including 30 minutes for the
