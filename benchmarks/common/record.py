@@ -10,12 +10,15 @@ import os
 import platform
 import shlex
 import sys
+from collections import defaultdict
 from importlib import metadata
 from pathlib import Path
 
 from benchmarks.common import sources
 
 RESULTS = Path(__file__).parents[1] / "results"
+#: Digest and parts of the results that this process has read, by name.
+LOADED = defaultdict(list)
 CORE = ("evidential-learn", "numpy", "scipy", "scikit-learn")
 
 
@@ -67,8 +70,9 @@ def origin(module=None):
 def write(name, results, packages=(), module=None):
     """Write the results; `name` starts with reproduction, peers, answers, case, scale, robustness or mutants.
 
-    `module` is the module of the study, by default that of the program. The digest of the source files that it
-    imports shows later whether they have changed (``python -m benchmarks.stale``).
+    `module` is the module of the study, by default that of the program. The digest of the code that it
+    uses shows later whether it has changed (``python -m benchmarks.stale``). Results that contain parts of the
+    recorded ones, because only some parts were repeated, are as old as these, and keep their digest.
     """
     facts = {
         "command": command(),
@@ -78,6 +82,10 @@ def write(name, results, packages=(), module=None):
         "machine": machine(),
         "versions": versions(*packages),
     }
+    numbers = {id(part) for part in parts(results)}
+    for sources_of_parts, recorded in LOADED[name]:
+        if any(id(part) in numbers for part in recorded):
+            facts["sources"] = sources_of_parts
     partial = RESULTS / f".{name}.json"
     partial.write_text(json.dumps(facts | results, indent=1, allow_nan=False) + "\n")
     partial.rename(RESULTS / f"{name}.json")
@@ -85,4 +93,13 @@ def write(name, results, packages=(), module=None):
 
 def load(name):
     """Return the results of a study."""
-    return json.loads((RESULTS / f"{name}.json").read_text())
+    results = json.loads((RESULTS / f"{name}.json").read_text())
+    LOADED[name].append((results.get("sources"), parts(results)))
+    return results
+
+
+def parts(value):
+    """Return all lists and dictionaries in a value that contain only numbers and texts."""
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    inner = [part for item in items for part in parts(item)]
+    return inner if inner or not items else [value]

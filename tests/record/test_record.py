@@ -2,6 +2,7 @@
 
 import datetime
 import importlib
+import json
 import re
 
 import pytest
@@ -18,6 +19,22 @@ def test_a_result_contains_its_origin(name):
     assert datetime.date.fromisoformat(results["date"])
     assert results["machine"] == "not recorded" or results["machine"]["processor"]
     assert results["versions"]["evidential-learn"]
+
+
+def test_a_result_with_recorded_parts_keeps_the_digest_of_these(monkeypatch, tmp_path):
+    monkeypatch.setattr(record, "RESULTS", tmp_path)
+    module = "benchmarks.studies.peers.ecm"
+    record.write("one", {"parts": {"a": {"value": 1}, "b": {"value": 2}}}, module=module)
+    recorded = record.load("one")
+    former = recorded["sources"]
+    (tmp_path / "one.json").write_text(json.dumps(recorded | {"sources": former | {"digest": "0"}}))
+    entries = record.load("one")["parts"]
+    entries["a"] = {"value": 3}
+    record.write("one", {"parts": entries}, module=module)
+    assert json.loads((tmp_path / "one.json").read_text())["sources"]["digest"] == "0"
+    entries["b"] = {"value": 4}
+    record.write("one", {"parts": entries}, module=module)
+    assert json.loads((tmp_path / "one.json").read_text())["sources"] == former
 
 
 @pytest.mark.parametrize(
