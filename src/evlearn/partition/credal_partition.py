@@ -1240,8 +1240,8 @@ def frame_of(columns: dict[str, Any], partition: CredalPartition, library: str) 
 
 def of_classes(partition: CredalPartition) -> CredalPartition:
     """Return the partition with the noun "class" in its text, for classifiers."""
-    other = partition[:]
-    other.__dict__["_noun"] = "class"
+    other = object.__new__(CredalPartition)
+    other.__dict__.update(partition.__dict__, _noun="class")
     return other
 
 
