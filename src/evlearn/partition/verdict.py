@@ -74,16 +74,17 @@ class Verdict:
         """
         counts, n_clusters = self.candidates.sum(axis=1), self.candidates.shape[1]
         texts = np.full(len(counts), "outlier", dtype=object)
-        sure, torn = counts == 1, counts > 1
-        if sure.any():
-            clusters = self.candidates[sure].argmax(axis=1)
-            single_texts = np.empty(n_clusters, dtype=object)
-            for k in np.bincount(clusters).nonzero()[0]:  # only clusters that occur
+        is_large = len(counts) > n_clusters
+        if is_large:  # single clusters are not sorted
+            sure = counts == 1
+            clusters, single_texts = self.candidates[sure].argmax(axis=1), np.empty(n_clusters, dtype=object)
+            for k in np.flatnonzero(np.bincount(clusters, minlength=n_clusters)):  # only clusters that occur
                 single_texts[k] = format_set(np.arange(n_clusters) == k, names)
             texts[sure] = single_texts[clusters]
-        if torn.any():
-            sets, positions = distinct_sets(self.candidates[torn])
-            texts[torn] = np.array([format_set(members, names) for members in sets], dtype=object)[positions]
+        others = counts > 1 if is_large else counts > 0
+        if others.any():
+            sets, positions = distinct_sets(self.candidates[others])
+            texts[others] = np.array([format_set(members, names) for members in sets], dtype=object)[positions]
         return texts
 
 
