@@ -72,19 +72,18 @@ class Verdict:
         ndarray of str of shape (n_samples,)
             Candidates of each sample, as an array of dtype object.
         """
-        counts, n_clusters = self.candidates.sum(axis=1), self.candidates.shape[1]
-        texts = np.full(len(counts), "outlier", dtype=object)
-        is_large = len(counts) > n_clusters
-        if is_large:  # single clusters are not sorted
-            sure = counts == 1
-            clusters, single_texts = self.candidates[sure].argmax(axis=1), np.empty(n_clusters, dtype=object)
-            for k in np.flatnonzero(np.bincount(clusters, minlength=n_clusters)):  # only clusters that occur
-                single_texts[k] = format_set(np.arange(n_clusters) == k, names)
-            texts[sure] = single_texts[clusters]
-        others = counts > 1 if is_large else counts > 0
-        if others.any():
-            sets, positions = distinct_sets(self.candidates[others])
-            texts[others] = np.array([format_set(members, names) for members in sets], dtype=object)[positions]
+        if len(self.candidates) == 1:  # in fewer steps, for predictions of single rows
+            members = self.candidates[0]
+            return np.array([format_set(members, names) if members.any() else "outlier"], dtype=object)
+        texts = np.full(len(self.candidates), "outlier", dtype=object)
+        sure, torn = self.sure, self.torn
+        clusters, n_clusters = self.candidates[sure].argmax(axis=1), self.candidates.shape[1]
+        single_texts = np.empty(n_clusters, dtype=object)
+        for k in np.flatnonzero(np.bincount(clusters, minlength=n_clusters)):  # only clusters that occur
+            single_texts[k] = format_set(np.arange(n_clusters) == k, names)
+        texts[sure] = single_texts[clusters]
+        sets, positions = distinct_sets(self.candidates[torn])
+        texts[torn] = np.array([format_set(members, names) for members in sets], dtype=object)[positions]
         return texts
 
 
@@ -143,8 +142,6 @@ def distinct_sets(candidates: BoolArray) -> tuple[BoolArray, IntArray]:
     positions : ndarray of int of shape (n_samples,)
         Position of the set of each sample.
     """
-    if len(candidates) == 1:
-        return candidates, np.zeros(1, dtype=np.intp)
     # Sets are packed into 64-bit integers, which are sorted much faster than rows.
     bits = np.packbits(candidates, axis=1)
     words = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), dtype=np.uint8)
@@ -162,9 +159,9 @@ def distinct_sets(candidates: BoolArray) -> tuple[BoolArray, IntArray]:
 
 
 def _candidates(masses: FloatArray, focal_sets: FocalSets, level: float) -> BoolArray:
-    is_inlier = masses[:, 0] < OUTLIER_MASS
-    if is_inlier.all():
+    if masses[:, 0].max() < OUTLIER_MASS:
         return _candidates_of_inliers(masses, focal_sets, level)
+    is_inlier = masses[:, 0] < OUTLIER_MASS
     candidates = np.zeros((len(masses), focal_sets.frame_size), dtype=bool)
     if is_inlier.any():
         candidates[is_inlier] = _candidates_of_inliers(masses[is_inlier], focal_sets, level)
@@ -176,7 +173,7 @@ def _candidates_of_inliers(masses: FloatArray, focal_sets: FocalSets, level: flo
     masses = masses.astype(np.float64, copy=False)
     required = masses[:, 1:].sum(axis=1) * level * (1 - _ROUNDING)
     best = plausibilities.argmax(axis=1)
-    candidates = plausibilities >= plausibilities.max(axis=1, keepdims=True) * (1 - _ROUNDING)
+    candidates: BoolArray = plausibilities >= plausibilities.max(axis=1, keepdims=True) * (1 - _ROUNDING)
     is_unsure = _singleton_beliefs(masses, focal_sets, best) < required
     if is_unsure.any():
         candidates[is_unsure] = _candidates_of_unsure(
@@ -228,4 +225,4 @@ def _smallest_sufficient_sets(
 
 def _singleton_beliefs(masses: FloatArray, focal_sets: FocalSets, clusters: IntArray) -> FloatArray:
     positions = focal_sets.singleton_positions[clusters]
-    return np.where(positions >= 0, masses[np.arange(len(masses)), positions], 0)
+    return np.where(positions >= 0, masses[np.arange(len(masses)), positions], 0.0)
