@@ -87,7 +87,9 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES:
-            return getattr(importlib.import_module(f"evlearn.{_MODULES[name]}"), name)
+            # Stored, so that the next access does not call this function.
+            value = globals()[name] = getattr(importlib.import_module(f"evlearn.{_MODULES[name]}"), name)
+            return value
         if name in _PACKAGES:
             try:
                 return importlib.import_module(f"evlearn.{name}")

@@ -20,7 +20,7 @@ from sklearn import config_context
 from sklearn.neighbors import KDTree, NearestNeighbors
 
 from evlearn.blocks.sparse import SparseBlock
-from evlearn.kernels.neighbors import LEAF, nearest
+from evlearn.kernels.neighbors import LEAF, nearest, nearest_of_few
 from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray, Metric
@@ -70,8 +70,6 @@ class BoxTree(NamedTuple):
     @classmethod
     def of(cls, data: FloatArray) -> "BoxTree":
         """Build a tree of samples."""
-        if 0 < len(data) <= LEAF:
-            return cls._of_leaf(data)
         leaves = [np.arange(len(data))]
         while len(leaves) * LEAF < len(data):
             leaves = [half for members in leaves for half in _split(data, members)]
@@ -86,18 +84,6 @@ class BoxTree(NamedTuple):
             numbers=numbers,
             smallest=_aggregate(numbers.min(axis=1), np.minimum),
         )
-
-    @classmethod
-    def _of_leaf(cls, data: FloatArray) -> "BoxTree":
-        """Build a tree of a single leaf, in fewer steps, for predictions of single rows."""
-        n_samples, n_features = data.shape
-        numbers = np.full((1, LEAF), _PADDING, dtype=np.int32)
-        numbers[0, :n_samples] = np.arange(n_samples)
-        points = np.full((1, n_features, LEAF), np.inf)
-        points[0, :, :n_samples] = data.T
-        lower, upper = np.zeros((2, 2, -(-n_features // 4) * 4))
-        lower[1, :n_features], upper[1, :n_features] = data.min(axis=0), data.max(axis=0)
-        return cls(lower, upper, points, numbers, np.zeros(2, dtype=np.int32))
 
     @property
     def samples(self) -> FloatArray:
@@ -133,7 +119,12 @@ class BoxTree(NamedTuple):
         squares : ndarray of shape (n_rows, n_neighbors)
             Squared distances to them.
         """
-        return self._nearest(BoxTree.of(rows), n_neighbors, others=False, n_jobs=n_jobs)
+        if not 0 < len(rows) <= LEAF:
+            return self._nearest(BoxTree.of(rows), n_neighbors, others=False, n_jobs=n_jobs)
+        shape = len(rows), n_neighbors
+        indices, squares = np.empty(shape, dtype=np.int32), np.empty(shape)
+        nearest_of_few(self, np.ascontiguousarray(rows, dtype=np.float64), indices, squares)
+        return indices, squares
 
     def _nearest(
         self, queries: "BoxTree", n_neighbors: int, *, others: bool, n_jobs: int | None

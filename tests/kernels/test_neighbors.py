@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evlearn.kernels import neighbor_loss
+from evlearn.kernels import neighbor_loss, neighbors
 from evlearn.neighbors import BoxTree
 
 
@@ -32,6 +32,16 @@ def test_neighbors_are_those_that_sorting_all_distances_finds(seed, n, d, k, who
     ]:
         np.testing.assert_array_equal(result[0], expected[0])
         np.testing.assert_allclose(result[1], expected[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, neighbors.LEAF, neighbors.LEAF + 1])
+@pytest.mark.parametrize("d", [1, 4, 13])
+def test_few_rows_have_the_neighbors_that_many_rows_have(n_rows, d):
+    random = np.random.default_rng(d)
+    data, rows = random.normal(size=(200, d)), random.normal(size=(100, d)) * 2
+    tree = BoxTree.of(data)
+    for result, expected in zip(tree.nearest_of(rows[:n_rows], 5), tree.nearest_of(rows, 5), strict=True):
+        np.testing.assert_array_equal(result, expected[:n_rows])
 
 
 def test_threads_find_the_same_neighbors():

@@ -254,6 +254,17 @@ def test_verdicts_are_written_as_text_with_the_names_of_the_clusters():
     assert verdict.labels(("a", "b", "c,d")).tolist() == ["{a}", '{b,"c,d"}', "Ω", "outlier"]
 
 
+@given(small_partitions, levels)
+def test_a_single_sample_has_the_same_verdict_as_among_others(partition, level):
+    verdict, doubt, names = partition.verdict(level), partition.doubt(), partition.focal_sets.names
+    for row in range(len(partition)):
+        single = partition[row].verdict(level)
+        assert (single.candidates == verdict.candidates[row]).all()
+        assert single.labels(names)[0] == verdict.labels(names)[row]
+        assert partition[row].verdict_names(level)[0] == partition.verdict_names(level)[row]
+        assert partition[row].doubt()[0] == pytest.approx(doubt[row], abs=1e-12)
+
+
 def test_summary_frame_and_verdict_agree_at_any_level():
     partition = CredalPartition.from_fuzzy(np.random.default_rng(4).dirichlet([0.5, 0.5, 0.5], 50))
     for level in (0.4, SURE_LEVEL, 0.95):

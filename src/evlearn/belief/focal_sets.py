@@ -362,6 +362,17 @@ class FocalSets:
         return _make_read_only(np.asarray(sizes, dtype=np.intp))
 
     @cached_property
+    def _members_by_size(self) -> list[tuple[slice, IntArray]]:
+        """Positions of the nonempty sets of each size, and a table with the members of each of these sets."""
+        begin, members = self.lists
+        sizes, first = np.unique(self.sizes, return_index=True)
+        ends = [*first[1:], len(self)]
+        return [
+            (slice(start, stop), members[begin[start] : begin[stop]].reshape(stop - start, size))
+            for size, start, stop in zip(sizes[1:], first[1:], ends[1:], strict=True)
+        ]
+
+    @cached_property
     def labels(self) -> tuple[str, ...]:
         """Label of each set, which `index` accepts: ``∅``, ``{0,2}``, and ``Ω`` for the frame.
 

@@ -136,8 +136,8 @@ def format_name(name: str) -> str:
 
 def format_set(row: BoolArray, names: tuple[str, ...] | None) -> str:
     """Return a set as text for `read_set`: ``∅``, ``{0,2}``, or ``Ω`` for the frame."""
-    members = np.flatnonzero(row)
-    if len(members) == 0:
+    members = row.nonzero()[0].tolist()
+    if not members:
         return EMPTY_LABEL
     if len(members) == len(row):
         return FRAME_LABEL

@@ -12,6 +12,8 @@ from evlearn.utils.typing import FloatArray
 
 #: Largest deviation of the sum of a row from 1, by item size (double and single precision).
 _SUM_TOLERANCE = {8: 1e-6, 4: 1e-4}
+# As objects, because the comparison with a type takes as long as a conversion of a row.
+_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def check_masses(masses: npt.ArrayLike, focal_sets: FocalSets, *, name: str = "masses") -> FloatArray:
@@ -76,7 +78,7 @@ def as_mass_array(masses: npt.ArrayLike, focal_sets: FocalSets, *, name: str = "
         )
     try:
         values = masses if isinstance(masses, np.memmap) else np.asarray(masses)
-        if values.dtype not in (np.float32, np.float64):
+        if values.dtype not in _DTYPES:
             values = values.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a table of numbers with rows of the same length.") from None

@@ -331,6 +331,9 @@ class ArrayDataset(RowDataset):
             Number of workers.
         """
         blocks = self._tasks()
+        if len(blocks) == 1:  # no parallel work, and no progress
+            _write_block(function, self, target, blocks[0])
+            return
         tasks = [delayed(_write_block)(function, self, target, block) for block in blocks]
         for _ in self._report_progress("write", blocks, run_tasks(tasks, n_jobs)):
             pass

@@ -8,7 +8,6 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from evlearn import belief
 from evlearn.belief import FocalSets
@@ -26,7 +25,7 @@ from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import CallbackSupportMixin
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.parameters import Switchable
-from evlearn.utils.reading import Numbers, read_numbers
+from evlearn.utils.reading import Numbers, check_fitted, read_numbers
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_choice
 
@@ -91,7 +90,7 @@ class EvidentialClassifier(Switchable, ClassifierMixin, CallbackSupportMixin, Ba
             one of them is right, and mass on all classes means ignorance: it is large far from all training
             samples.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         numbers = self._read_features(X, reset=False)
         with one_blas_thread():
             partition = partition_with_gaps(numbers, self._assign, self.focal_sets_, self._known_gaps)
@@ -248,7 +247,8 @@ class EvidentialClassifier(Switchable, ClassifierMixin, CallbackSupportMixin, Ba
 
     def _assign(self, data: Any) -> FloatArray:
         """Return the masses of complete samples, computed in blocks."""
-        return np.concatenate([self._masses(data[rows]) for rows in row_blocks(len(data))])
+        blocks = [self._masses(data[rows]) for rows in row_blocks(len(data))]
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
     def _masses(self, rows: FloatArray) -> FloatArray:
         """Return the masses of rows, on `focal_sets_`."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self
 
@@ -454,10 +454,7 @@ class EvidentialKNNClassifier(EvidentialClassifier):
     def _masses(self, rows: Any) -> FloatArray:
         if isinstance(rows, SparseBlock) and isinstance(self._tree, BoxTree):
             rows = rows.matrix.toarray()
-
-        def search(width: int) -> tuple[npt.NDArray[np.int32], FloatArray]:
-            return self._tree.nearest_of(rows, width, n_jobs=self.n_jobs)
-
+        search = partial(self._tree.nearest_of, rows, n_jobs=self.n_jobs)
         if self._counts is None:
             neighbors, squares = search(min(self.n_neighbors_, self._n_samples))
             return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha_)

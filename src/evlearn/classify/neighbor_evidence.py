@@ -144,7 +144,7 @@ class CrispEvidence:
 
     def _sum_by_class(self, values: FloatArray, classes: npt.NDArray[np.int32]) -> FloatArray:
         n_rows, n_classes = len(values), self.focal_sets.frame_size
-        cells = classes + n_classes * np.arange(n_rows)[:, None]
+        cells = classes if n_rows == 1 else classes + n_classes * np.arange(n_rows)[:, None]
         sums: FloatArray = np.bincount(cells.ravel(), values.ravel(), n_rows * n_classes).astype(
             np.float64, copy=False
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import has_fit_parameter
 
 from evlearn.belief import FocalSets
 from evlearn.blocks import ArrayDataset, RowDataset, open_dataset
@@ -29,7 +29,7 @@ from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.files import name_file_in_errors, same_file
 from evlearn.utils.parallel import one_blas_thread, reuse_workers
-from evlearn.utils.reading import Numbers, read_numbers
+from evlearn.utils.reading import Numbers, check_fitted, read_numbers
 from evlearn.utils.sparse_rows import BLOCK_ENTRIES, MIN_COLUMNS, SparseRows, without_negligible
 from evlearn.utils.typing import BoolArray, DaskLike, DataLike, FloatArray, IntArray, PathLike
 
@@ -121,7 +121,7 @@ class RowwiseClusterer(EvidentialClusterer):
             Parquet files; a Dask array of masses, not computed yet, if X is a Dask collection on a cluster and
             `out` is None.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         check_out(out)
         with one_blas_thread(), self._open_rows(X, reset=False) as rows:
             masses = self._masses(rows, out)
@@ -227,7 +227,7 @@ class RowwiseClusterer(EvidentialClusterer):
             return super().predict_frame(X, library=library, level=level)  # type: ignore[arg-type]
         if not os.fspath(out).endswith(".parquet"):
             raise ValueError(f"out must be None or a path that ends in .parquet, got {out!r}.")
-        check_is_fitted(self)
+        check_fitted(self)
         check_out(out)
         with one_blas_thread(), self._open_rows(X, reset=False) as rows:
             columns = [name for name, _ in _FRAME_COLUMNS]
@@ -408,7 +408,7 @@ class RowwiseClusterer(EvidentialClusterer):
     def _view(
         self, X: Any, method: str, dtype: Any, rule: Any = "plausibility", out: PathLike | None = None
     ) -> Any:
-        check_is_fitted(self)
+        check_fitted(self)
         check_out(out)
         with one_blas_thread(), self._open_rows(X, reset=False) as rows:
             return self._map_view(rows, method, dtype, rule, out)

@@ -6,8 +6,12 @@ points (L, d, LEAF), padded with infinity; numbers (L, LEAF), padded with the la
 are also in such a tree. The outputs indices and squares (n, k) are sorted by squared distance, then by index.
 """
 
+from libc.math cimport INFINITY
+from libc.stdlib cimport free, malloc
+from libc.limits cimport INT_MAX
+
 cdef extern from "neighbors.h" nogil:
-    int EVLEARN_LEAF
+    enum: EVLEARN_LEAF
     ctypedef struct evlearn_tree:
         int d
         int width
@@ -51,3 +55,38 @@ def nearest(tree, asking, int first, int stop, bint others, int[:, ::1] indices,
     with nogil:
         for leaf in range(first, stop):
             evlearn_nearest(&inside, &outside, leaf, others, k, &indices[0, 0], &squares[0, 0])
+
+
+def nearest_of_few(tree, const double[:, ::1] rows, int[:, ::1] indices, double[:, ::1] squares):
+    """Fill the outputs for at most `LEAF` rows, which are the only leaf of a query tree.
+
+    Arrays of NumPy for this tree would take longer than the search for a single row. The caller checks shapes.
+    """
+    cdef evlearn_tree inside = describe(tree[0], tree[1], tree[2], tree[3], tree[4])
+    cdef evlearn_tree outside = inside
+    cdef int i, j, n = <int>rows.shape[0], d = inside.d, width = inside.width, k = <int>indices.shape[1]
+    cdef int numbers[EVLEARN_LEAF]
+    cdef int smallest[2]
+    cdef double *lower = <double*>malloc((4 * width + d * EVLEARN_LEAF) * sizeof(double))
+    if lower == NULL:
+        raise MemoryError
+    cdef double *upper = lower + 2 * width
+    cdef double *points = upper + 2 * width
+    with nogil:
+        for j in range(4 * width):
+            lower[j] = 0
+        for i in range(EVLEARN_LEAF):
+            numbers[i] = i if i < n else INT_MAX
+        for j in range(d):
+            lower[width + j] = upper[width + j] = rows[0, j]
+            for i in range(EVLEARN_LEAF):
+                points[j * EVLEARN_LEAF + i] = rows[i, j] if i < n else INFINITY
+            for i in range(1, n):
+                lower[width + j] = min(lower[width + j], rows[i, j])
+                upper[width + j] = max(upper[width + j], rows[i, j])
+        smallest[0] = smallest[1] = 0
+        outside.n_leaves = 1
+        outside.lower, outside.upper, outside.points = lower, upper, points
+        outside.numbers, outside.smallest = numbers, smallest
+        evlearn_nearest(&inside, &outside, 0, 0, k, &indices[0, 0], &squares[0, 0])
+    free(lower)

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -82,10 +83,15 @@ class GaussianReplicates:
         coordinates = self.units.to(X)
         squares = np.empty((len(X), self.mixtures.means.shape[1]))
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-            for k, factor in enumerate(np.linalg.cholesky(self.mixtures.covariances[0])):
-                inverse = solve_triangular(factor, np.eye(len(factor)), lower=True)
+            for k, inverse in enumerate(self._inverse_factors):
                 squares[:, k] = (((coordinates - self.mixtures.means[0, k]) @ inverse.T) ** 2).sum(axis=1)
         return np.where(np.isnan(squares), np.inf, squares)
+
+    @cached_property
+    def _inverse_factors(self) -> list[FloatArray]:
+        """Inverse Cholesky factors of the covariance matrices of the first mixture."""
+        factors = np.linalg.cholesky(self.mixtures.covariances[0])
+        return [solve_triangular(factor, np.eye(len(factor)), lower=True) for factor in factors]
 
 
 @dataclass(frozen=True)

@@ -113,8 +113,9 @@ class CredalPartition:
         index = _read_names(sample_names)
         if index is not None and len(index) != len(table):
             raise ValueError(f"sample_names has {len(index)} names but there are {len(table)} samples.")
-        self.__dict__.update(_table=table, focal_sets=focal_sets, _index=index, _noun="cluster")
-        self.__dict__.update(_problems=(), _is_subset=False)
+        self.__dict__.update(
+            _table=table, focal_sets=focal_sets, _index=index, _noun="cluster", _problems=(), _is_subset=False
+        )
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(
@@ -1074,8 +1075,8 @@ class CredalPartition:
         """
         if self._is_sparse:
             return self._values_by_block(lambda part: part.verdict_names(level), object)
-        verdict = self.verdict(level)
-        return np.select([verdict.sure, verdict.torn], ["sure", "torn"], "outlier").astype(object)
+        n_candidates = self.verdict(level).candidates.sum(axis=1)
+        return np.array(["outlier", "sure", "torn"], dtype=object)[np.minimum(n_candidates, 2)]
 
     def _assignments(self, level: float) -> Any:
         """Return the candidates of each sample as text."""
@@ -1240,8 +1241,8 @@ def frame_of(columns: dict[str, Any], partition: CredalPartition, library: str) 
 
 def of_classes(partition: CredalPartition) -> CredalPartition:
     """Return the partition with the noun "class" in its text, for classifiers."""
-    other = partition[:]
-    other.__dict__["_noun"] = "class"
+    other = object.__new__(CredalPartition)
+    other.__dict__.update(partition.__dict__, _noun="class")
     return other
 
 

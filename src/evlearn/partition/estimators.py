@@ -173,12 +173,14 @@ def digest_of_data(X: Any) -> str | None:
 
 def transform_through_pipeline(estimator: Any, X: Any) -> tuple[Any, Any]:
     """Return the clusterer, and the samples after the transformers before it."""
-    transformers, clusterer = split_pipeline(estimator)
-    if transformers is not None:
-        # Step by step, because the checks of a pipeline take longer than scaling a row.
-        for _, step in transformers.steps:
-            if step is not None and step != "passthrough":
-                X = _scale(step, X) if _can_scale(step, X, clusterer) else step.transform(X)
+    estimator = getattr(estimator, "best_estimator_", estimator)  # for a parameter search
+    if not isinstance(estimator, Pipeline):
+        return estimator, X
+    # Step by step, because a copy and the checks of a pipeline take longer than scaling a row.
+    *transformers, (_, clusterer) = estimator.steps
+    for _, step in transformers:
+        if step is not None and step != "passthrough":
+            X = _scale(step, X) if _can_scale(step, X, clusterer) else step.transform(X)
     return clusterer, X
 
 

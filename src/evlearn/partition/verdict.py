@@ -1,8 +1,6 @@
 """Verdicts: each sample is sure, torn between clusters, or an outlier."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -74,6 +72,9 @@ class Verdict:
         ndarray of str of shape (n_samples,)
             Candidates of each sample, as an array of dtype object.
         """
+        if len(self.candidates) == 1:  # in fewer steps, for predictions of single rows
+            members = self.candidates[0]
+            return np.array([format_set(members, names) if members.any() else "outlier"], dtype=object)
         texts = np.full(len(self.candidates), "outlier", dtype=object)
         sure, torn = self.sure, self.torn
         clusters, n_clusters = self.candidates[sure].argmax(axis=1), self.candidates.shape[1]
@@ -81,9 +82,8 @@ class Verdict:
         for k in np.flatnonzero(np.bincount(clusters, minlength=n_clusters)):  # only clusters that occur
             single_texts[k] = format_set(np.arange(n_clusters) == k, names)
         texts[sure] = single_texts[clusters]
-        if torn.any():  # sorting takes longer than the other steps for a single sample
-            sets, positions = distinct_sets(self.candidates[torn])
-            texts[torn] = np.array([format_set(members, names) for members in sets], dtype=object)[positions]
+        sets, positions = distinct_sets(self.candidates[torn])
+        texts[torn] = np.array([format_set(members, names) for members in sets], dtype=object)[positions]
         return texts
 
 
@@ -91,22 +91,21 @@ def judge(masses: FloatArray, focal_sets: FocalSets, level: float) -> Verdict:
     """Return the verdict on each sample."""
     check_real("level", level, 0, 1, open_low=True)
     candidates = np.zeros((len(masses), focal_sets.frame_size), dtype=bool)
-    members_by_size = cache(partial(_members_by_size, focal_sets))  # often not needed
     for block in row_blocks(len(masses), max(1, _BLOCK_NUMBERS // len(focal_sets))):
-        candidates[block] = _candidates(masses[block], focal_sets, members_by_size, float(level))
+        candidates[block] = _candidates(masses[block], focal_sets, float(level))
     return Verdict(candidates, float(level))
 
 
 def doubts(masses: FloatArray, focal_sets: FocalSets) -> FloatArray:
     """Return 1 minus the belief of the most plausible cluster, for each sample."""
-    result = np.empty(len(masses))
+    result = np.ones(len(masses))
     for block in row_blocks(len(masses), max(1, _BLOCK_NUMBERS // len(focal_sets))):
         best = belief.contour(masses[block], focal_sets).argmax(axis=1)
         block_masses = np.asarray(masses[block], dtype=np.float64)
         supports = block_masses[:, 1:].sum(axis=1)
         remainders = supports - _singleton_beliefs(block_masses, focal_sets, best)
-        result[block] = np.where(supports > 0, remainders / np.where(supports > 0, supports, 1), 1)
-    return np.clip(result, 0, 1)
+        np.divide(remainders, supports, out=result[block], where=supports > 0)
+    return np.minimum(np.maximum(result, 0, out=result), 1, out=result)
 
 
 def risks(masses: FloatArray, focal_sets: FocalSets) -> FloatArray:
@@ -159,38 +158,41 @@ def distinct_sets(candidates: BoolArray) -> tuple[BoolArray, IntArray]:
     return sets[order], ranks[positions.ravel()]
 
 
-def _members_by_size(focal_sets: FocalSets) -> list[tuple[slice, IntArray]]:
-    """Return, for each size, the slice of the focal sets of this size, and their members in rows."""
-    members_by_size = []
-    for size in np.unique(focal_sets.sizes[1:]):
-        of_size = np.flatnonzero(focal_sets.sizes == size)
-        members = np.nonzero(focal_sets.membership[of_size])[1].reshape(len(of_size), size)
-        members_by_size.append((slice(of_size[0], of_size[-1] + 1), members))
-    return members_by_size
-
-
-def _candidates(
-    masses: FloatArray,
-    focal_sets: FocalSets,
-    members_by_size: Callable[[], list[tuple[slice, IntArray]]],
-    level: float,
-) -> BoolArray:
+def _candidates(masses: FloatArray, focal_sets: FocalSets, level: float) -> BoolArray:
+    if masses[:, 0].max() < OUTLIER_MASS:
+        return _candidates_of_inliers(masses, focal_sets, level)
+    is_inlier = masses[:, 0] < OUTLIER_MASS
     candidates = np.zeros((len(masses), focal_sets.frame_size), dtype=bool)
-    rows = np.flatnonzero(masses[:, 0] < OUTLIER_MASS)
-    plausibilities = belief.contour(masses[rows], focal_sets)
-    masses = masses[rows].astype(np.float64, copy=False)
+    if is_inlier.any():
+        candidates[is_inlier] = _candidates_of_inliers(masses[is_inlier], focal_sets, level)
+    return candidates
+
+
+def _candidates_of_inliers(masses: FloatArray, focal_sets: FocalSets, level: float) -> BoolArray:
+    plausibilities = belief.contour(masses, focal_sets)
+    masses = masses.astype(np.float64, copy=False)
     required = masses[:, 1:].sum(axis=1) * level * (1 - _ROUNDING)
     best = plausibilities.argmax(axis=1)
-    candidates[rows] = plausibilities >= plausibilities.max(axis=1, keepdims=True) * (1 - _ROUNDING)
-    unsure = np.flatnonzero(_singleton_beliefs(masses, focal_sets, best) < required)
-    if focal_sets.sizes[-1] == focal_sets.frame_size:
+    candidates: BoolArray = plausibilities >= plausibilities.max(axis=1, keepdims=True) * (1 - _ROUNDING)
+    is_unsure = _singleton_beliefs(masses, focal_sets, best) < required
+    if is_unsure.any():
+        candidates[is_unsure] = _candidates_of_unsure(
+            masses[is_unsure], plausibilities[is_unsure], required[is_unsure], focal_sets
+        )
+    return candidates
+
+
+def _candidates_of_unsure(
+    masses: FloatArray, plausibilities: FloatArray, required: FloatArray, focal_sets: FocalSets
+) -> BoolArray:
+    candidates = np.ones(plausibilities.shape, dtype=bool)
+    is_open = np.ones(len(masses), dtype=bool)
+    if focal_sets.has_omega:
         # If the mass of Ω is needed to reach the level, all clusters are candidates.
-        lacking = masses[unsure, 1:-1].sum(axis=1) < required[unsure]
-        candidates[rows[unsure[lacking]]] = True
-        unsure = unsure[~lacking]
-    if len(unsure):
-        candidates[rows[unsure]] = _smallest_sufficient_sets(
-            masses[unsure], plausibilities[unsure], required[unsure], members_by_size()
+        is_open = ~(masses[:, 1:-1].sum(axis=1) < required)
+    if is_open.any():
+        candidates[is_open] = _smallest_sufficient_sets(
+            masses[is_open], plausibilities[is_open], required[is_open], focal_sets._members_by_size
         )
     return candidates
 
@@ -223,4 +225,4 @@ def _smallest_sufficient_sets(
 
 def _singleton_beliefs(masses: FloatArray, focal_sets: FocalSets, clusters: IntArray) -> FloatArray:
     positions = focal_sets.singleton_positions[clusters]
-    return np.where(positions >= 0, masses[np.arange(len(masses)), positions], 0)
+    return np.where(positions >= 0, masses[np.arange(len(masses)), positions], 0.0)

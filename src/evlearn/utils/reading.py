@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import get_tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import (
@@ -28,6 +28,12 @@ class Numbers(NamedTuple):
 
     data: FloatArray
     has_gaps: bool
+
+
+def check_fitted(estimator: Any) -> None:
+    """Raise unless an estimator is fitted, like `check_is_fitted`, which takes longer to read the tags."""
+    if not estimator.__sklearn_is_fitted__():
+        check_is_fitted(estimator)
 
 
 def read_numbers(estimator: Any, X: Any, *, reset: bool, takes_gaps: bool = False, **options: Any) -> Numbers:
