@@ -6,6 +6,8 @@ points (L, d, LEAF), padded with infinity; numbers (L, LEAF), padded with the la
 are also in such a tree. The outputs indices and squares (n, k) are sorted by squared distance, then by index.
 """
 
+from libc.stdlib cimport free, malloc
+
 cdef extern from "neighbors.h" nogil:
     int EVLEARN_LEAF
     ctypedef struct evlearn_tree:
@@ -17,9 +19,12 @@ cdef extern from "neighbors.h" nogil:
         const double* points
         const int* numbers
         const int* smallest
+    ctypedef struct evlearn_candidate:  # an integer of 128 bits, which Cython does not know
+        pass
+    Py_ssize_t evlearn_capacity(int k) noexcept
     void evlearn_nearest(
-        const evlearn_tree* tree, const evlearn_tree* asking, int leaf, int others, int k, int* indices,
-        double* squares) noexcept
+        const evlearn_tree* tree, const evlearn_tree* asking, int leaf, int others, int k,
+        evlearn_candidate* candidates, int* indices, double* squares) noexcept
 
 LEAF = EVLEARN_LEAF
 
@@ -48,6 +53,11 @@ def nearest(tree, asking, int first, int stop, bint others, int[:, ::1] indices,
     cdef evlearn_tree inside = describe(tree[0], tree[1], tree[2], tree[3], tree[4])
     cdef evlearn_tree outside = describe(asking[0], asking[1], asking[2], asking[3], asking[4])
     cdef int leaf, k = <int>indices.shape[1]
+    cdef evlearn_candidate* candidates = <evlearn_candidate*>malloc(
+        EVLEARN_LEAF * evlearn_capacity(k) * sizeof(evlearn_candidate))
+    if candidates == NULL:
+        raise MemoryError
     with nogil:
         for leaf in range(first, stop):
-            evlearn_nearest(&inside, &outside, leaf, others, k, &indices[0, 0], &squares[0, 0])
+            evlearn_nearest(&inside, &outside, leaf, others, k, candidates, &indices[0, 0], &squares[0, 0])
+    free(candidates)
