@@ -26,7 +26,7 @@ from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray, Metric
 
 _PADDING = np.iinfo(np.int32).max  # number of empty places in leaves
-_TASK_LEAVES = 64  # per parallel task
+_TASK_LEAVES, _TASK_NEIGHBORS = 64, 1 << 16  # maximum numbers per parallel task
 #: Maximum number of features for a tree; with more features, exhaustive search is faster.
 _MAX_TREE_FEATURES = 15
 #: Maximum number of values per block, and megabytes for the parameter `working_memory` in scikit-learn. Both are
@@ -131,9 +131,10 @@ class BoxTree(NamedTuple):
     ) -> tuple[npt.NDArray[np.int32], FloatArray]:
         shape = (int((queries.numbers < _PADDING).sum()), n_neighbors)
         indices, squares = np.empty(shape, dtype=np.int32), np.empty(shape)
+        n_leaves = max(min(_TASK_LEAVES, _TASK_NEIGHBORS // (LEAF * n_neighbors)), 1)
         tasks = [
             (tuple(self), tuple(queries), leaves.start, leaves.stop, others, indices, squares)
-            for leaves in row_blocks(len(queries.points), _TASK_LEAVES)
+            for leaves in row_blocks(len(queries.points), n_leaves)
         ]
         if len(tasks) == 1:  # for a few rows, starting workers would take longer
             nearest(*tasks[0])
@@ -346,9 +347,11 @@ def find_neighbors(
     others = _Others(data, n_neighbors, metric, n_jobs)
     indices = np.empty((len(data), n_neighbors), dtype=np.int32)
     # Distances are not stored if a tree is used, because with few features memory matters more than time.
-    distances = np.empty(indices.shape) if keep or others.search.tree is None else None
-    for rows in row_blocks(len(data), max(BLOCK // (n_neighbors + 1), 1)):
-        indices[rows], block_distances = others(np.arange(rows.start, rows.stop))
+    distances = np.empty(indices.shape) if keep or not others.search.in_tree else None
+    order = others.search.prepare()
+    for block in row_blocks(len(data), max(BLOCK // (n_neighbors + 1), 1)):
+        rows = order[block]
+        indices[rows], block_distances = others(rows)
         if distances is not None:
             distances[rows] = block_distances
     return Neighbors(data, metric, indices, distances)
@@ -399,14 +402,15 @@ class _Others:
 
 
 class _Search:
-    """Search among candidates, in a tree for Euclidean distances and few features."""
+    """Search among candidates, in a tree for Euclidean distances and few features; of all samples, in boxes."""
 
     def __init__(self, data: FloatArray, candidates: IntArray, metric: Any, n_jobs: int | None) -> None:
         self.data, self.candidates, self.metric, self.n_jobs = data, candidates, metric, n_jobs
         self.euclidean = is_metric(metric, *EUCLIDEAN)
-        self.tree = self.center = None
-        if self.euclidean and data.shape[1] <= _MAX_TREE_FEATURES:
-            self.tree = KDTree(self._select_candidates(data))
+        self.boxes: BoxTree | None = None
+        self.center = None
+        self.in_tree = self.euclidean and data.shape[1] <= _MAX_TREE_FEATURES
+        if self.in_tree:
             return
         # Without a tree, squared distances are sums of products, which are accurate only near the origin.
         if self.euclidean or is_metric(metric, "sqeuclidean"):
@@ -414,15 +418,22 @@ class _Search:
         rows = self._select_candidates(self._shift(data))
         self.brute = NearestNeighbors(metric=metric, n_jobs=n_jobs).fit(rows)
 
+    def prepare(self) -> IntArray:
+        """Prepare the search for all samples, and return a fast order: nearby samples follow each other."""
+        if not self.in_tree:
+            return np.arange(len(self.data))
+        self.boxes = BoxTree.of(self._select_candidates(self.data).astype(np.float64))
+        is_copy = np.ones(len(self.data), dtype=bool)
+        is_copy[self.candidates] = False
+        numbers = self.boxes.numbers[self.boxes.numbers < _PADDING]
+        return np.concatenate([self.candidates[numbers], np.flatnonzero(is_copy)])
+
     def __call__(self, rows: FloatArray, n_neighbors: int) -> tuple[FloatArray, IntArray]:
         """Return the distances of rows to the nearest samples, and the numbers of these."""
-        if self.tree is not None:
-            parts = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(self.tree.query)(part, n_neighbors, sort_results=False)
-                for part in np.array_split(rows, min(effective_n_jobs(self.n_jobs), len(rows)))
-            )
-            distances, indices = (np.concatenate(part) for part in zip(*parts, strict=True))
-            indices = self.candidates[indices]
+        if self.boxes is not None:
+            distances, indices = self._search_boxes(self.boxes, rows, n_neighbors)
+        elif self.in_tree:
+            distances, indices = self._search_tree(rows, n_neighbors)
         else:
             with config_context(working_memory=_WORKING_MEMORY):
                 distances, indices = self.brute.kneighbors(self._shift(rows), n_neighbors=n_neighbors)
@@ -434,6 +445,31 @@ class _Search:
                 self._correct(rows, distances, indices)
         check_finite(distances, self.metric)
         return distances, indices
+
+    @cached_property
+    def _tree(self) -> Any:
+        return KDTree(self._select_candidates(self.data))
+
+    def _search_tree(self, rows: FloatArray, n_neighbors: int) -> tuple[FloatArray, IntArray]:
+        parts = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self._tree.query)(part, n_neighbors, sort_results=False)
+            for part in np.array_split(rows, min(effective_n_jobs(self.n_jobs), len(rows)))
+        )
+        distances, indices = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return distances, self.candidates[indices]
+
+    def _search_boxes(
+        self, boxes: BoxTree, rows: FloatArray, n_neighbors: int
+    ) -> tuple[FloatArray, IntArray]:
+        """Search in boxes; rows with ties are searched in the tree, so that few and many rows have equal results."""
+        n_found = min(n_neighbors + 1, len(self.candidates))  # the next one may be as near as the last
+        indices, distances = boxes.nearest_of(rows.astype(np.float64), n_found, n_jobs=self.n_jobs)
+        np.sqrt(distances, out=distances)
+        has_ties = (distances[:, 1:] == distances[:, :-1]).any(axis=1)
+        distances, numbers = distances[:, :n_neighbors], self.candidates[indices[:, :n_neighbors]]
+        if has_ties.any():
+            distances[has_ties], numbers[has_ties] = self._search_tree(rows[has_ties], n_neighbors)
+        return distances, numbers
 
     def _correct(self, rows: FloatArray, distances: FloatArray, indices: IntArray) -> None:
         """Search again by differences for rows so far from the origin that products are inaccurate."""

@@ -2,7 +2,11 @@
 
 import numpy as np
 import pytest
-from evlearn.kernels.label_search import sweep
+from evlearn.cluster.neighbors.label_search import find_watchers
+from evlearn.kernels.label_search import agreement, sweep
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array, random_array
 
 
 def label_of_first_sample(labels, weights, dtype=np.float64):
@@ -11,7 +15,10 @@ def label_of_first_sample(labels, weights, dtype=np.float64):
     indptr = np.r_[0, np.full(len(labels), len(weights))].astype(np.int32)
     indices = np.arange(1, len(labels), dtype=np.int32)
     order = np.zeros(1, dtype=np.int32)
-    result = sweep(labels, indptr, indices, np.array(weights, dtype=dtype), order, int(labels.max()) + 1)
+    graph = csr_array((np.array(weights, dtype=dtype), indices, indptr), shape=(len(labels), len(labels)))
+    watchers, pending, own = find_watchers(graph), np.ones(len(labels), dtype=np.uint8), np.zeros(len(labels))
+    n_labels = int(labels.max()) + 1
+    result = sweep(labels, indptr, indices, graph.data, order, n_labels, *watchers, pending, own)
     return int(labels[0]), result
 
 
@@ -34,3 +41,56 @@ def test_of_equally_good_labels_the_lowest_is_taken_in_whatever_order_neighbors_
     votes = {label: neighbors.count(label) for label in neighbors}
     weights = [1.0 / votes[label] for label in neighbors]  # each label has one vote in all
     assert label_of_first_sample([0, *neighbors], weights)[0] == min(neighbors)
+
+
+def visit_all(labels, graph, order):
+    """Return the number of changes of a pass in Python that visits all samples, and the sums of votes for their labels."""
+    n_changed = 0
+    for i in order:
+        row = slice(graph.indptr[i], graph.indptr[i + 1])
+        votes = {}
+        for neighbor, weight in zip(graph.indices[row], graph.data[row], strict=True):
+            votes[labels[neighbor]] = votes.get(labels[neighbor], 0.0) + float(weight)
+        own = votes.get(labels[i], 0.0)
+        better = [label for label, vote in votes.items() if vote > own * (1 + 1e-12)]
+        if better:
+            labels[i] = min(better, key=lambda label: (-votes[label], label))
+            n_changed += 1
+    return n_changed
+
+
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 60),
+    st.integers(1, 12),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([np.float32, np.float64]),
+)
+def test_passes_that_skip_samples_are_equal_to_passes_over_all_samples(seed, n, n_labels, ties, symmetric, dtype):
+    random = np.random.default_rng(seed)
+    graph = csr_array(random_array((n, n), density=min(1, 6 / n), rng=random, dtype=np.float64))
+    if symmetric:
+        graph = csr_array(graph.maximum(graph.T))
+    graph.data = (np.ceil(3 * graph.data) if ties else graph.data).astype(dtype)
+    if graph.nnz:
+        graph.data[:: 1 + seed % 7] = 0  # also on the diagonal of graphs
+    labels = random.integers(n_labels, size=n).astype(np.int32)
+    expected, arrays = labels.copy(), (graph.indptr, graph.indices, graph.data)
+    watchers, pending, own = find_watchers(graph), np.ones(n, dtype=np.uint8), np.empty(n)
+    for _ in range(6):
+        order = random.permutation(n).astype(np.int32)
+        n_changed, _ = sweep(labels, *arrays, order, n_labels, *watchers, pending, own)
+        assert n_changed == visit_all(expected, graph, order)
+        np.testing.assert_array_equal(labels, expected)
+        everything = agreement(labels, *arrays, np.ones(n, dtype=np.uint8), np.empty(n))
+        assert agreement(labels, *arrays, pending, own) == everything
+    assert n_changed or not pending.any()
+
+
+def test_watchers_are_the_samples_of_which_a_sample_is_a_neighbor():
+    graph = csr_array(np.array([[0.0, 1, 1], [0, 0, 2], [3, 0, 0]]))
+    starts, samples = find_watchers(graph)
+    np.testing.assert_array_equal(starts, [0, 1, 2, 4])
+    np.testing.assert_array_equal(samples, [2, 0, 0, 1])
+    assert starts.dtype == graph.indptr.dtype

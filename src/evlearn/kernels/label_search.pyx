@@ -27,13 +27,17 @@ cdef double BETTER = 1 + 1e-12
 
 def sweep(
     int[::1] labels, const place[::1] indptr, const place[::1] indices, const real[::1] weights, const int[::1] order,
-    Py_ssize_t n_labels,
+    Py_ssize_t n_labels, const place[::1] starts, const place[::1] watchers, unsigned char[::1] pending, double[::1] own,
 ):
-    """Assign the label with the most votes to the samples in `order`; return the number of changes, and the gain."""
+    """Assign the label with the most votes to the samples in `order`; return the number of changes, and the gain.
+
+    Only samples that are `pending` can change: those with a neighbor that has changed since their last visit. Sample i
+    is a neighbor of the samples `watchers[starts[i]:starts[i + 1]]`. `own` receives the votes for the labels of samples.
+    """
     cdef:
         Py_ssize_t t, i, e, changed = 0
         int label, best, n_seen, k
-        double own, most, gain = 0.0
+        double most, gain = 0.0
         double* votes = <double*>calloc(n_labels, sizeof(double))
         int* seen = <int*>malloc((longest(indptr) + 1) * sizeof(int))
     if votes == NULL or seen == NULL:
@@ -43,8 +47,11 @@ def sweep(
     with nogil:
         for t in range(order.shape[0]):
             i = order[t]
-            if t + 2 < order.shape[0]:
+            if t + 2 < order.shape[0] and pending[order[t + 2]]:
                 fetch(indptr, indices, weights, order[t + 2])
+            if not pending[i]:
+                continue
+            pending[i] = 0
             n_seen = 0
             for e in range(indptr[i], indptr[i + 1]):
                 label = labels[indices[e]]
@@ -52,9 +59,9 @@ def sweep(
                     seen[n_seen] = label
                     n_seen += 1
                 votes[label] += weights[e]
-            own = votes[labels[i]]
+            own[i] = votes[labels[i]]
             best = -1
-            most = own * BETTER
+            most = own[i] * BETTER
             for k in range(n_seen):
                 label = seen[k]
                 if votes[label] > most or (votes[label] == most and best >= 0 and label < best):
@@ -64,7 +71,10 @@ def sweep(
             if best >= 0 and best != labels[i]:
                 labels[i] = best
                 changed += 1
-                gain += most - own
+                gain += most - own[i]
+                own[i] = most
+                for e in range(starts[i], starts[i + 1]):
+                    pending[watchers[e]] = 1
     free(votes)
     free(seen)
     return changed, gain
@@ -89,18 +99,21 @@ cdef Py_ssize_t longest(const place[::1] indptr) noexcept:
 
 
 def agreement(
-    const int[::1] labels, const place[::1] indptr, const place[::1] indices, const real[::1] weights
+    const int[::1] labels, const place[::1] indptr, const place[::1] indices, const real[::1] weights,
+    const unsigned char[::1] pending, double[::1] own,
 ):
-    """Return the sum of the weights of neighbors with the same label."""
+    """Update `own` for the samples that are `pending`, and return its sum: the weights of neighbors with the same label."""
     cdef:
         Py_ssize_t i, e
         double total = 0.0, row
     with nogil:
         for i in range(labels.shape[0]):
-            row = 0.0
-            for e in range(indptr[i], indptr[i + 1]):
-                row += weights[e] * (labels[indices[e]] == labels[i])
-            total += row
+            if pending[i]:
+                row = 0.0
+                for e in range(indptr[i], indptr[i + 1]):
+                    row += weights[e] * (labels[indices[e]] == labels[i])
+                own[i] = row
+            total += own[i]
     return total
 
 

@@ -21,9 +21,12 @@ cdef extern from "neighbors.h" nogil:
         const double* points
         const int* numbers
         const int* smallest
+    ctypedef struct evlearn_candidate:  # an integer of 128 bits, which Cython does not know
+        pass
+    Py_ssize_t evlearn_capacity(int k) noexcept
     void evlearn_nearest(
-        const evlearn_tree* tree, const evlearn_tree* asking, int leaf, int others, int k, int* indices,
-        double* squares) noexcept
+        const evlearn_tree* tree, const evlearn_tree* asking, int leaf, int others, int k,
+        evlearn_candidate* candidates, int* indices, double* squares) noexcept
 
 LEAF = EVLEARN_LEAF
 
@@ -52,9 +55,14 @@ def nearest(tree, asking, int first, int stop, bint others, int[:, ::1] indices,
     cdef evlearn_tree inside = describe(tree[0], tree[1], tree[2], tree[3], tree[4])
     cdef evlearn_tree outside = describe(asking[0], asking[1], asking[2], asking[3], asking[4])
     cdef int leaf, k = <int>indices.shape[1]
+    cdef evlearn_candidate* candidates = <evlearn_candidate*>malloc(
+        EVLEARN_LEAF * evlearn_capacity(k) * sizeof(evlearn_candidate))
+    if candidates == NULL:
+        raise MemoryError
     with nogil:
         for leaf in range(first, stop):
-            evlearn_nearest(&inside, &outside, leaf, others, k, &indices[0, 0], &squares[0, 0])
+            evlearn_nearest(&inside, &outside, leaf, others, k, candidates, &indices[0, 0], &squares[0, 0])
+    free(candidates)
 
 
 def nearest_of_few(tree, const double[:, ::1] rows, int[:, ::1] indices, double[:, ::1] squares):
@@ -68,7 +76,11 @@ def nearest_of_few(tree, const double[:, ::1] rows, int[:, ::1] indices, double[
     cdef int numbers[EVLEARN_LEAF]
     cdef int smallest[2]
     cdef double *lower = <double*>malloc((4 * width + d * EVLEARN_LEAF) * sizeof(double))
-    if lower == NULL:
+    cdef evlearn_candidate* candidates = <evlearn_candidate*>malloc(
+        EVLEARN_LEAF * evlearn_capacity(k) * sizeof(evlearn_candidate))
+    if lower == NULL or candidates == NULL:
+        free(lower)
+        free(candidates)
         raise MemoryError
     cdef double *upper = lower + 2 * width
     cdef double *points = upper + 2 * width
@@ -88,5 +100,6 @@ def nearest_of_few(tree, const double[:, ::1] rows, int[:, ::1] indices, double[
         outside.n_leaves = 1
         outside.lower, outside.upper, outside.points = lower, upper, points
         outside.numbers, outside.smallest = numbers, smallest
-        evlearn_nearest(&inside, &outside, 0, 0, k, &indices[0, 0], &squares[0, 0])
+        evlearn_nearest(&inside, &outside, 0, 0, k, candidates, &indices[0, 0], &squares[0, 0])
+    free(candidates)
     free(lower)

@@ -28,10 +28,72 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(gaps)(const double *lower, const 
     for (int i = 0; i < EVLEARN_FOURS; i++) *(evlearn_four *)(sums + 4 * i) = total[i];
 }
 
-/* Compare one row with the points of a leaf. */
-EVLEARN_TARGET static inline void EVLEARN_NAME(scan)(const double *points, const int *numbers, const double *x, int d,
-                                                     int left_out, int k, int *indices, double *squares)
+/* Move the candidates that precede a pivot to the front, without branches; return the final place of the pivot. */
+EVLEARN_TARGET static int EVLEARN_NAME(divide)(evlearn_candidate *candidates, int n)
 {
+    const evlearn_candidate pivot = candidates[n / 2];
+    int place = 0;
+    evlearn_move(candidates + n / 2, candidates + n - 1);
+    for (int i = 0; i < n - 1; i++) {
+        const evlearn_pair moved = *(const evlearn_pair *)(candidates + i);
+        const int precedes = candidates[i] < pivot;
+        evlearn_move(candidates + i, candidates + place);
+        *(evlearn_pair *)(candidates + place) = moved;
+        place += precedes;
+    }
+    evlearn_move(candidates + n - 1, candidates + place);
+    candidates[place] = pivot;
+    return place;
+}
+
+/* Move the k first candidates to the front, and the last of them to place k - 1. */
+EVLEARN_TARGET static void EVLEARN_NAME(select)(evlearn_candidate *candidates, int n, int k)
+{
+    while (n > 1) {
+        int place = EVLEARN_NAME(divide)(candidates, n);
+        if (place == k - 1) return;
+        if (place < k) {
+            candidates += place + 1;
+            n -= place + 1;
+            k -= place + 1;
+        } else {
+            n = place;
+        }
+    }
+}
+
+/* Insert a candidate into those before `place`, which are sorted. */
+EVLEARN_TARGET static inline void EVLEARN_NAME(insert)(evlearn_candidate *candidates, int place,
+                                                       evlearn_candidate candidate)
+{
+    for (; place > 0 && candidate < candidates[place - 1]; place--)
+        evlearn_move(candidates + place, candidates + place - 1);
+    candidates[place] = candidate;
+}
+
+EVLEARN_TARGET static void EVLEARN_NAME(sort)(evlearn_candidate *candidates, int n)
+{
+    while (n > EVLEARN_FEW) {
+        int place = EVLEARN_NAME(divide)(candidates, n);
+        if (2 * place < n) { /* the recursion is into the shorter part, so its depth is logarithmic */
+            EVLEARN_NAME(sort)(candidates, place);
+            candidates += place + 1;
+            n -= place + 1;
+        } else {
+            EVLEARN_NAME(sort)(candidates + place + 1, n - place - 1);
+            n = place;
+        }
+    }
+    for (int i = 1; i < n; i++) EVLEARN_NAME(insert)(candidates, i, candidates[i]);
+}
+
+/* Add the points of a leaf that precede a bound to the candidates of a row, which are sorted if k is small; return their
+ * number. */
+EVLEARN_TARGET static inline int EVLEARN_NAME(scan)(const double *points, const int *numbers, const double *x, int d,
+                                                    int left_out, evlearn_candidate bound, int k,
+                                                    evlearn_candidate *candidates, int count)
+{
+    const double far = evlearn_square_of(bound);
     evlearn_four total[EVLEARN_FOURS] = {{0}};
     evlearn_bits some = {0};
     double sums[EVLEARN_LEAF];
@@ -40,54 +102,72 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(scan)(const double *points, const
             evlearn_four apart = *(const evlearn_four *)(points + 4 * i) - x[j * EVLEARN_LEAF];
             total[i] += apart * apart;
         }
-    for (int i = 0; i < EVLEARN_FOURS; i++) some |= total[i] <= squares[k - 1];
-    if (!(some[0] | some[1] | some[2] | some[3])) return;
+    for (int i = 0; i < EVLEARN_FOURS; i++) some |= total[i] <= far;
+    if (!(some[0] | some[1] | some[2] | some[3])) return count;
     for (int i = 0; i < EVLEARN_FOURS; i++) *(evlearn_four *)(sums + 4 * i) = total[i];
     for (int p = 0; p < EVLEARN_LEAF; p++) {
-        double square = sums[p];
-        int number = numbers[p], place = k - 1;
-        if (square > squares[place] || number == left_out || (square == squares[place] && number >= indices[place]))
-            continue;
-        for (; place > 0 && (square < squares[place - 1] ||
-                             (square == squares[place - 1] && number < indices[place - 1])); place--) {
-            squares[place] = squares[place - 1];
-            indices[place] = indices[place - 1];
+        const evlearn_candidate candidate = evlearn_candidate_of(sums[p], numbers[p]);
+        if (k > EVLEARN_FEW) { /* without branches */
+            candidates[count] = candidate;
+            count += (candidate < bound) & (numbers[p] != left_out);
+        } else if (sums[p] <= far && candidate < bound && numbers[p] != left_out) {
+            EVLEARN_NAME(insert)(candidates, count < k ? count++ : k - 1, candidate);
+            if (count == k) bound = candidates[k - 1];
         }
-        squares[place] = square;
-        indices[place] = number;
     }
+    return count;
 }
 
-/* Rows that are processed together, with the largest distance and index in the results of each row, and of all rows. */
+/* Rows that are processed together, with their candidates, and bounds of candidates for each row and for all rows. */
 typedef struct {
-    int n, others, k;
+    int n, others, k, capacity;
     const double *rows;
     const int *numbers;
-    int *indices;
-    double *squares;
-    double farthest[EVLEARN_LEAF], far;
-    int lasts[EVLEARN_LEAF], last;
+    evlearn_candidate *candidates;
+    int counts[EVLEARN_LEAF];
+    evlearn_candidate bounds[EVLEARN_LEAF], bound;
 } EVLEARN_NAME(company);
 
 EVLEARN_TARGET static inline void EVLEARN_NAME(begin)(EVLEARN_NAME(company) *who)
 {
     for (who->n = 0; who->n < EVLEARN_LEAF && who->numbers[who->n] < INT_MAX; who->n++) {
-        ptrdiff_t first = (ptrdiff_t)who->numbers[who->n] * who->k;
-        for (ptrdiff_t place = first; place < first + who->k; place++) {
-            who->squares[place] = INFINITY;
-            who->indices[place] = INT_MAX;
-        }
-        who->farthest[who->n] = INFINITY;
-        who->lasts[who->n] = INT_MAX;
+        who->counts[who->n] = 0;
+        who->bounds[who->n] = evlearn_candidate_of(INFINITY, INT_MAX);
     }
-    who->far = INFINITY;
-    who->last = INT_MAX;
+    who->bound = evlearn_candidate_of(INFINITY, INT_MAX);
 }
 
-/* True if no point at this distance or farther can be among the nearest. */
-EVLEARN_TARGET static inline int EVLEARN_NAME(useless)(double gap, int smallest, double far, int last)
+/* Keep the k nearest candidates of a row, in order if k is small. */
+EVLEARN_TARGET static inline void EVLEARN_NAME(keep)(EVLEARN_NAME(company) *who, int p)
 {
-    return gap * EVLEARN_SURE > far || (far == 0 && smallest > last);
+    evlearn_candidate *candidates = who->candidates + (ptrdiff_t)p * who->capacity;
+    if (who->counts[p] < who->k) return;
+    if (who->k > EVLEARN_FEW) EVLEARN_NAME(select)(candidates, who->counts[p], who->k);
+    who->counts[p] = who->k;
+    who->bounds[p] = candidates[who->k - 1];
+}
+
+/* Write the nearest candidates of all rows in order. */
+EVLEARN_TARGET static inline void EVLEARN_NAME(finish)(EVLEARN_NAME(company) *who, int *indices, double *squares)
+{
+    for (int p = 0; p < who->n; p++) {
+        evlearn_candidate *candidates = who->candidates + (ptrdiff_t)p * who->capacity;
+        ptrdiff_t first = (ptrdiff_t)who->numbers[p] * who->k;
+        EVLEARN_NAME(keep)(who, p);
+        if (who->k > EVLEARN_FEW) EVLEARN_NAME(sort)(candidates, who->counts[p]);
+        for (int place = 0; place < who->k; place++) {
+            int found = place < who->counts[p];
+            indices[first + place] = found ? (int)candidates[place] : INT_MAX;
+            squares[first + place] = found ? evlearn_square_of(candidates[place]) : INFINITY;
+        }
+    }
+}
+
+/* True if no point at this distance or farther, with this or a larger index, can be among the nearest. */
+EVLEARN_TARGET static inline int EVLEARN_NAME(useless)(double gap, int smallest, evlearn_candidate bound)
+{
+    const double far = evlearn_square_of(bound);
+    return gap * EVLEARN_SURE > far || (far == 0 && smallest > (int)bound);
 }
 
 EVLEARN_TARGET static inline void EVLEARN_NAME(visit)(EVLEARN_NAME(company) *who, const evlearn_tree *tree, int node)
@@ -97,35 +177,32 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(visit)(EVLEARN_NAME(company) *who
     int d = tree->d, k = who->k;
     EVLEARN_NAME(gaps)(tree->lower + box, tree->upper + box, who->rows, d, gaps);
     for (int p = 0; p < who->n; p++) {
-        if (EVLEARN_NAME(useless)(gaps[p], tree->smallest[node], who->farthest[p], who->lasts[p])) continue;
-        ptrdiff_t first = (ptrdiff_t)who->numbers[p] * k;
-        EVLEARN_NAME(scan)(tree->points + leaf * d * EVLEARN_LEAF, tree->numbers + leaf * EVLEARN_LEAF, who->rows + p, d,
-                           who->others ? who->numbers[p] : -1, k, who->indices + first, who->squares + first);
-        who->farthest[p] = who->squares[first + k - 1];
-        who->lasts[p] = who->indices[first + k - 1];
+        if (EVLEARN_NAME(useless)(gaps[p], tree->smallest[node], who->bounds[p])) continue;
+        who->counts[p] = EVLEARN_NAME(scan)(
+            tree->points + leaf * d * EVLEARN_LEAF, tree->numbers + leaf * EVLEARN_LEAF, who->rows + p, d,
+            who->others ? who->numbers[p] : -1, who->bounds[p], k, who->candidates + (ptrdiff_t)p * who->capacity,
+            who->counts[p]);
+        if (k <= EVLEARN_FEW || who->counts[p] + EVLEARN_LEAF >= who->capacity) EVLEARN_NAME(keep)(who, p);
     }
-    who->far = 0;
-    who->last = 0;
-    for (int p = 0; p < who->n; p++) {
-        who->far = who->farthest[p] > who->far ? who->farthest[p] : who->far;
-        who->last = who->lasts[p] > who->last ? who->lasts[p] : who->last;
-    }
+    who->bound = 0;
+    for (int p = 0; p < who->n; p++) who->bound = who->bounds[p] > who->bound ? who->bounds[p] : who->bound;
 }
 
 EVLEARN_TARGET static void EVLEARN_NAME(nearest)(const evlearn_tree *tree, const evlearn_tree *asking, int leaf, int others,
-                                                 int k, int *indices, double *squares)
+                                                 int k, evlearn_candidate *candidates, int capacity, int *indices,
+                                                 double *squares)
 {
     int width = tree->width, waiting = 1, nodes[EVLEARN_DEPTH] = {1};
     double far[EVLEARN_DEPTH] = {0};
     const double *lower = asking->lower + (ptrdiff_t)(asking->n_leaves + leaf) * width;
     const double *upper = asking->upper + (ptrdiff_t)(asking->n_leaves + leaf) * width;
-    EVLEARN_NAME(company) who = {.others = others, .k = k, .indices = indices, .squares = squares};
+    EVLEARN_NAME(company) who = {.others = others, .k = k, .capacity = capacity, .candidates = candidates};
     who.rows = asking->points + (ptrdiff_t)leaf * tree->d * EVLEARN_LEAF;
     who.numbers = asking->numbers + (ptrdiff_t)leaf * EVLEARN_LEAF;
     EVLEARN_NAME(begin)(&who);
     while (waiting > 0) {
         int node = nodes[--waiting];
-        if (EVLEARN_NAME(useless)(far[waiting], tree->smallest[node], who.far, who.last)) continue;
+        if (EVLEARN_NAME(useless)(far[waiting], tree->smallest[node], who.bound)) continue;
         if (node >= tree->n_leaves) {
             EVLEARN_NAME(visit)(&who, tree, node);
             continue;
@@ -140,4 +217,5 @@ EVLEARN_TARGET static void EVLEARN_NAME(nearest)(const evlearn_tree *tree, const
         nodes[waiting] = 2 * node + nearer;
         far[waiting++] = nearer ? right : left;
     }
+    EVLEARN_NAME(finish)(&who, indices, squares);
 }

@@ -26,7 +26,7 @@ from evlearn import belief as bf
 from evlearn import watching
 from evlearn.belief import FocalSets
 from evlearn.cluster import EKNNClus
-from evlearn.cluster.neighbors.label_search import Support, combine_evidence, search_labels
+from evlearn.cluster.neighbors.label_search import Support, combine_evidence, find_watchers, search_labels
 from evlearn.datasets import make_fourclass
 from evlearn.exceptions import CollapseWarning
 from evlearn.export.models import load_model, save_model
@@ -152,10 +152,12 @@ def test_in_a_symmetric_graph_every_change_increases_the_objective(seed):
     graph = csr_array(graph.maximum(graph.T))
     arrays = (graph.indptr, graph.indices, graph.data)
     labels = np.arange(40, dtype=np.int32)
-    before = agreement(labels, *arrays)
+    state = np.ones(40, dtype=np.uint8), np.empty(40)
+    before = agreement(labels, *arrays, *state)
     for k in range(200):
-        changed, gain = sweep(labels, *arrays, np.array([k % 40], dtype=np.int32), 40)
-        after = agreement(labels, *arrays)
+        order = np.array([k % 40], dtype=np.int32)
+        changed, gain = sweep(labels, *arrays, order, 40, *find_watchers(graph), *state)
+        after = agreement(labels, *arrays, *state)
         assert changed == (after > before)
         assert after - before == pytest.approx(2 * gain, abs=1e-9)
         before = after

@@ -22,6 +22,8 @@ from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_shape
 
 LabelArray = npt.NDArray[np.int32]
+#: Samples of which each sample is a neighbor, in CSR form.
+Watchers = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 #: Minimum support of a neighbor, and minimum difference of the support from 1.
 _MIN_SUPPORT, _MIN_DOUBT = 1e-6, 1e-12
@@ -100,25 +102,36 @@ def search_labels(
     orders: Iterable[LabelArray],
     *,
     max_iter: int,
+    watchers: Watchers | None = None,
     stop: Event | None = None,
     report: Report | None = None,
 ) -> Trace[LabelArray]:
     r"""Assign to samples the label with the largest weight among their neighbors, until no label changes.
 
     The objective is half the sum of the weights of neighbors with the same label. In a symmetric graph, every
-    change increases it; in other graphs, most changes do.
+    change increases it; in other graphs, most changes do. `watchers` are those of `find_watchers`, found once for
+    several starts.
     """
     graph = (weights.indptr, weights.indices, weights.data)
+    starts, samples = find_watchers(weights) if watchers is None else watchers
     n_labels = int(labels.max()) + 1
     visits = iter(orders)
+    pending, own = np.ones(len(labels), dtype=np.uint8), np.empty(len(labels))
 
     def step(labels: LabelArray) -> tuple[LabelArray, float, bool]:
         labels = labels.copy()
-        n_changed, _ = sweep(labels, *graph, next(visits), n_labels)
-        return labels, agreement(labels, *graph) / 2, n_changed == 0
+        n_changed, _ = sweep(labels, *graph, next(visits), n_labels, starts, samples, pending, own)
+        return labels, agreement(labels, *graph, pending, own) / 2, n_changed == 0
 
-    start = Trace(labels, [agreement(labels, *graph) / 2])
+    start = Trace(labels, [agreement(labels, *graph, pending, own) / 2])
     return descend(step, start, max_iter=max_iter, stop=stop, report=report)
+
+
+def find_watchers(graph: csr_array) -> Watchers:
+    """Return the samples of which each sample is a neighbor: the places of the first, and their numbers."""
+    pattern = csr_array((np.zeros(graph.nnz, dtype=np.int8), graph.indices, graph.indptr), shape=graph.shape)
+    columns = pattern.tocsc()
+    return columns.indptr.astype(graph.indptr.dtype, copy=False), columns.indices.astype(graph.indices.dtype, copy=False)
 
 
 def combine_evidence(weights: csr_array, labels: LabelArray, n_clusters: int) -> FloatArray:
