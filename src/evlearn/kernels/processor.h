@@ -22,9 +22,14 @@ typedef double evlearn_four __attribute__((vector_size(32), aligned(8), may_alia
 #include <string.h>
 
 #define EVLEARN_AVX2 __attribute__((target("avx2,fma")))
+#if defined(__clang__)
+#define EVLEARN_AVX512 __attribute__((target("avx2,fma,avx512f,avx512dq,avx512vl")))
+#else
+#define EVLEARN_AVX512 __attribute__((target("avx2,fma,avx512f,avx512dq,avx512vl,prefer-vector-width=512")))
+#endif
 
-/* Return 1 if the processor has AVX2 and FMA, and the system saves the wide registers. Without __builtin_cpu_supports,
- * which clang-cl cannot link. */
+/* Return 1 if the processor has AVX2 and FMA, 2 if it also has AVX-512, and 0 otherwise or if the system does not save the
+ * wide registers. Without __builtin_cpu_supports, which clang-cl cannot link. */
 static inline int evlearn_ask_processor(void)
 {
     unsigned a, b, c, d, kept, high;
@@ -32,20 +37,24 @@ static inline int evlearn_ask_processor(void)
     if (wanted != NULL && strcmp(wanted, "baseline") == 0) return 0;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_FMA) || !(c & bit_OSXSAVE)) return 0;
     __asm__("xgetbv" : "=a"(kept), "=d"(high) : "c"(0));
-    return (kept & 6) == 6 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
+    if ((kept & 6) != 6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & bit_AVX2)) return 0;
+    return (kept & 0xe6) == 0xe6 && (b & bit_AVX512F) && (b & bit_AVX512DQ) && (b & bit_AVX512VL) ? 2 : 1;
 }
 
 /* Detected once; concurrent calls get the same result. */
-static inline int evlearn_has_avx2(void)
+static inline int evlearn_processor(void)
 {
-    static int known; /* 1: no, 2: yes */
+    static int known; /* the answer and 1 */
     int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (!answer) {
-        answer = evlearn_ask_processor() ? 2 : 1;
+        answer = evlearn_ask_processor() + 1;
         __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
     }
-    return answer == 2;
+    return answer - 1;
 }
+
+static inline int evlearn_has_avx2(void) { return evlearn_processor() >= 1; }
+static inline int evlearn_has_avx512(void) { return evlearn_processor() == 2; }
 
 #define EVLEARN_CALL(name, ...)                                                                                       \
     do {                                                                                                              \

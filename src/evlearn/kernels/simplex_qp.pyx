@@ -14,11 +14,21 @@ boundary, which is the next point.
 """
 
 from libc.math cimport fabs, fmax
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
 
 cdef double SMALLEST = 1e-12   # masses below this are not in the support of a start
 cdef double GAP = 1e-12        # of the reduced gradient, relative to the problem
 cdef double FLAT = 1e-12       # largest curvature, relative to the diagonal, that counts as 0
+cdef double CURVED = 1e-6      # smallest curvature, relative to the diagonal, on the face of a table
+
+cdef extern from "faces.h" nogil:
+    int MOST_SETS "EVLEARN_FACE_SETS"  # of problems that are solved by tables
+    ctypedef struct Face "evlearn_face":
+        double[8] is_outside
+        double[9][8] table
+        bint is_curved
+    int evlearn_wrong_sets(double* z, const Face* face, const double* u, int f, double tolerance) noexcept
 
 
 cdef Py_ssize_t work_size(int f) noexcept nogil:
@@ -255,3 +265,128 @@ def solve_many(const double[:, :, ::1] Q, const double[:, ::1] u, double[:, ::1]
     free(work)
     free(places)
     return unfinished
+
+
+def solve_shared(const double[:, ::1] Q, const double[:, ::1] u, double[:, ::1] m):
+    """Solve many problems with the same matrix of shape (f, f); u and m are as in `solve_many`, without starts.
+
+    The masses that are optimal on a face, and the reduced gradients of the other sets, are linear in u. Problems of at
+    most `MOST_SETS` sets are solved by tables of these, which are computed once for each face. Other problems, and those
+    of faces with little curvature, are solved one by one. No solution depends on other problems.
+    """
+    cdef:
+        Py_ssize_t n = u.shape[0], row, unfinished = 0
+        int f = <int>u.shape[1], n_faces = 1 << f if f <= MOST_SETS else 0, face
+        Face** faces = <Face**>calloc(n_faces + 1, sizeof(Face*))
+        double* work = <double*>malloc(work_size(f) * sizeof(double))
+        int* places = <int*>malloc(2 * f * sizeof(int))
+    if m.shape[0] != n or m.shape[1] != f or Q.shape[0] != f or Q.shape[1] != f:
+        raise ValueError("Q, u and m must have compatible shapes.")
+    if faces == NULL or work == NULL or places == NULL:
+        unfinished = -1
+    else:
+        with nogil:
+            for row in range(n):
+                if n_faces and solve_by_faces(&Q[0, 0], &u[row, 0], &m[row, 0], f, faces):
+                    continue
+                memset(&m[row, 0], 0, f * sizeof(double))
+                if solve_simplex_qp(&Q[0, 0], &u[row, 0], &m[row, 0], f, work, places) < 0:
+                    unfinished += 1
+            for face in range(n_faces):
+                free(faces[face])
+    free(faces)
+    free(work)
+    free(places)
+    if unfinished < 0:
+        raise MemoryError
+    return unfinished
+
+
+cdef bint solve_by_faces(const double* Q, const double* u, double* m, int f, Face** faces) noexcept nogil:
+    """Solve a problem by the tables of faces; return False if a face has none, or after many faces.
+
+    The search starts at the best corner. From a face, it removes all sets with a negative mass, and adds all sets with a
+    negative reduced gradient.
+    """
+    cdef:
+        double z[8]
+        double tolerance = 0.0, total = 0.0, size
+        const Face* tables
+        int face, wrong, i, j, best = 0, rounds
+    for i in range(f):
+        size = fabs(u[i]) if fabs(u[i]) > Q[i * f + i] else Q[i * f + i]
+        tolerance = GAP * size if GAP * size > tolerance else tolerance
+        if 0.5 * Q[i * f + i] + u[i] < 0.5 * Q[best * f + best] + u[best]:
+            best = i
+    face = 1 << best
+    for rounds in range(f + 4):
+        if faces[face] == NULL:
+            faces[face] = describe_face(Q, f, face)
+        tables = faces[face]
+        if tables == NULL or not tables.is_curved:
+            return False
+        wrong = evlearn_wrong_sets(z, tables, u, f, tolerance)
+        if wrong == 0:
+            break
+        face ^= wrong
+    else:
+        return False
+    for i in range(f):
+        m[i] = z[i] * (1.0 - tables.is_outside[i])
+        total += m[i]
+    for i in range(f):
+        m[i] /= total
+    return True
+
+
+cdef Face* describe_face(const double* Q, int f, int face) noexcept nogil:
+    """Return the table of a face, the sets of which are the bits of a number; NULL without memory.
+
+    The first set is eliminated by the constraint. Then, reduced gradients are z = A m + v, and principal pivots exchange
+    masses and reduced gradients of the other sets of the face.
+    """
+    cdef:
+        double A[8][8]
+        double row, pivot
+        int i, j, k, r = 0
+        Face* result = <Face*>calloc(1, sizeof(Face))
+    if result == NULL:
+        return NULL
+    while not face >> r & 1:
+        r += 1
+    for i in range(f):
+        for j in range(f):
+            A[i][j] = Q[i * f + j] - Q[i * f + r] - Q[r * f + j] + Q[r * f + r]
+    for k in range(f):
+        if k == r or not face >> k & 1:
+            continue
+        pivot = A[k][k]
+        if not pivot > CURVED * fmax(Q[k * f + k], Q[r * f + r]):
+            return result
+        for j in range(f):
+            A[k][j] = 1.0 / pivot if j == k else -A[k][j] / pivot
+        for i in range(f):
+            if i != k:
+                row = A[i][k]
+                for j in range(f):
+                    A[i][j] = row * A[k][j] + (0.0 if j == k else A[i][j])
+    result.is_curved = True
+    result.table[MOST_SETS][r] = 1.0
+    for i in range(MOST_SETS):
+        result.is_outside[i] = not face >> i & 1
+    for j in range(f):
+        if j != r:
+            for i in range(f):
+                if i != r:
+                    row = -A[i][j] if face >> j & 1 else <double>(i == j)
+                    add_term(result, Q, f, i, j, r, row)
+                    if face >> i & 1:
+                        add_term(result, Q, f, r, j, r, -row)
+    return result
+
+
+cdef inline void add_term(Face* face, const double* Q, int f, int i, int j, int r, double factor) noexcept nogil:
+    """Add a factor times v_j = u_j + Q_jr - u_r - Q_rr to row i."""
+    face.table[j][i] += factor
+    face.table[r][i] -= factor
+    face.table[MOST_SETS][i] += factor * (Q[j * f + r] - Q[r * f + r])

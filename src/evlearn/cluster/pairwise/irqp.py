@@ -16,7 +16,7 @@ from evlearn.belief import FocalSets
 from evlearn.cluster.focal_families import random_masses
 from evlearn.cluster.pairwise.pair_graph import AllPairs, PairGraph
 from evlearn.constraints.pairwise import Penalty
-from evlearn.kernels.simplex_qp import solve_many
+from evlearn.kernels.simplex_qp import solve_shared
 from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.typing import FloatArray, IntArray
 
@@ -208,7 +208,7 @@ def rows_against(delta: FloatArray, masses: FloatArray, forms: FloatArray) -> Fl
 def row_problems(Q: FloatArray, linear: FloatArray) -> FloatArray:
     """Return the optimal mass function for each row of linear terms, with the same quadratic form for all rows."""
     solution = np.zeros_like(linear)
-    solve_many(Q[None], linear, solution)
+    solve_shared(Q, linear, solution)
     return solution
 
 

@@ -1,8 +1,8 @@
 """Masses of any number of samples, computed from landmarks with known masses.
 
 The quadratic programs of all samples have the same matrix, because all samples are compared with the same
-landmarks. Samples are independent of each other: a block of rows takes a product for distances, an exponential, a
-product for linear terms, and a small program for each row.
+landmarks. Samples are independent of each other: a block of rows takes a product for distances, an exponential and a
+product for linear terms, in a single loop for dense rows, and a small program for each row.
 """
 
 from collections.abc import Callable
@@ -16,6 +16,7 @@ from evlearn.blocks.sparse import Features, SparseBlock
 from evlearn.cluster.dissimilarities import distances_between, squared_distances
 from evlearn.cluster.pairwise.irqp import row_problems
 from evlearn.cluster.pairwise.pair_graph import Transform
+from evlearn.kernels.agreements import PADDED, sum_agreements
 from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
@@ -24,10 +25,10 @@ from evlearn.utils.validation import check_shape
 #: Function from a block of rows to the linear terms of their programs, and to the rows far from all landmarks.
 Comparison: TypeAlias = Callable[[Any], tuple[FloatArray, IntArray]]
 
-#: Number of rows per block, and number of rows whose products with 500 landmarks are in the cache.
-_BLOCK_ROWS, _CACHED_ROWS = 2048, 256
-#: Largest complement of a conflict that is rounded to 1.
-_NO_AGREEMENT = 2.0**-54
+#: Number of rows per block.
+_BLOCK_ROWS = 2048
+#: Binary logarithm of the largest complement of a conflict that is rounded to 1.
+_NO_AGREEMENT = -54
 #: Maximum rounding error of a squared distance, relative to the range of squares from no conflict to 0.95. The
 #: quadratic programs may magnify errors 1000 times, and masses of a row must not depend on the other rows.
 _MAX_ROUNDING = 1e-13
@@ -82,8 +83,8 @@ class LandmarkModel:
         out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
         factors = self.masses @ self.focal_sets.conflict_matrix
         form = factors.T @ factors
-        compare, block_rows = self._comparison(rows, factors)
-        for block in row_blocks(len(rows), block_rows):
+        compare = self._comparison(rows, factors)
+        for block in row_blocks(len(rows), _BLOCK_ROWS):
             linear, outliers = compare(rows[block])
             out[block] = row_problems(form, linear)
             # Rows in full conflict with all landmarks have no masses from rounding errors, which would determine
@@ -91,14 +92,14 @@ class LandmarkModel:
             out[block.start + outliers] = np.arange(len(self.focal_sets)) == 0
         return out
 
-    def _comparison(self, X: Features, factors: FloatArray) -> tuple[Comparison, int]:
-        """Return a function that compares a block of rows with the landmarks, and the size of a block."""
+    def _comparison(self, X: Features, factors: FloatArray) -> Comparison:
+        """Return a function that compares a block of rows with the landmarks."""
         is_sparse = isinstance(X, SparseBlock) or isinstance(self.landmarks, SparseBlock)
         if self.landmarks is not None and self._uses_products and not is_sparse:
             center = self.landmarks.mean(axis=0, dtype=np.float64)
             centered, norms, is_remote = self._center(center)
             if not is_remote.any():
-                return self._comparison_by_products(center, centered, norms, factors), _CACHED_ROWS
+                return self._comparison_by_products(center, centered, norms, factors)
         targets = self._targets(is_sparse)
 
         def compare(block: Any) -> tuple[FloatArray, IntArray]:
@@ -106,20 +107,23 @@ class LandmarkModel:
             outliers = np.flatnonzero(delta[:, 0] == 1)
             return -(delta @ factors), outliers[(delta[outliers] == 1).all(axis=1)]
 
-        return compare, _BLOCK_ROWS
+        return compare
 
     def _comparison_by_products(
         self, center: FloatArray, centered: FloatArray, norms: FloatArray, factors: FloatArray
     ) -> Comparison:
         """Return the function of `_comparison` for landmarks near the center.
 
-        A product computes the exponents of complements of conflicts, from rows with 2 further columns: their
-        squared norms and 1. Products are in double precision, because errors in single precision depend on the
-        size of a block.
+        Complements of conflicts are powers of 2, with exponents that are products of landmarks and rows with 2
+        further columns: their squared norms and 1. Products are in double precision, because errors in single
+        precision depend on the size of a block.
         """
-        slope, offset = self.transform.slope, self.transform.d1**2
-        exponents = slope * np.vstack([-2 * centered.T, np.ones(len(centered)), norms - offset])
-        totals = factors.sum(axis=0)
+        slope, offset = self.transform.slope / np.log(2), self.transform.d1**2
+        n_landmarks, padding = len(centered), -len(centered) % PADDED
+        exponents = np.zeros((n_landmarks + padding, len(center) + 2))
+        exponents[:n_landmarks] = slope * np.column_stack([-2 * centered, np.ones(n_landmarks), norms - offset])
+        columns = np.pad(factors, [(0, padding), (0, -factors.shape[1] % PADDED)]).T.copy()
+        totals, largest = factors.sum(axis=0), 0.0 if offset else np.inf
 
         def compare(block: FloatArray) -> tuple[FloatArray, IntArray]:
             points = np.ones((len(block), len(center) + 2))
@@ -130,14 +134,12 @@ class LandmarkModel:
                 is_far = ~np.isfinite(squares)
                 points[is_far, :-2], squares[is_far] = 0, np.inf
                 points[:, -2] = squares
-                agreement = points @ exponents
-            if offset:
-                np.minimum(agreement, 0, out=agreement)
-            with np.errstate(under="ignore"):
-                np.exp(agreement, out=agreement)
-            outliers = np.flatnonzero(agreement[:, 0] <= _NO_AGREEMENT)
-            outliers = outliers[(agreement[outliers] <= _NO_AGREEMENT).all(axis=1)]
-            return agreement @ factors - totals, outliers
+                outliers = np.flatnonzero(~(points @ exponents[0] > _NO_AGREEMENT))
+                agrees = points[outliers] @ exponents[:n_landmarks].T > _NO_AGREEMENT
+            linear = np.empty((len(block), factors.shape[1]))
+            sum_agreements(points, exponents, columns, largest, linear)
+            linear -= totals
+            return linear, outliers[~agrees.any(axis=1)]
 
         return compare
 
