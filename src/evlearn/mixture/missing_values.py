@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from evlearn.storage import fields
@@ -307,6 +306,8 @@ def _impute(rows: FloatArray) -> FloatArray:
 
 
 def _k_means(rows: FloatArray, n_clusters: int) -> IntArray:
+    from sklearn.cluster import KMeans  # slow to import, and most fits do not need it
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct samples than clusters
         model = KMeans(min(n_clusters, len(rows)), n_init=5, random_state=0).fit(rows)
