@@ -351,8 +351,10 @@ def _noise(covariance: FloatArray, rows: FloatArray) -> FloatArray:
     """Return draws with mean 0, which do not depend on the order of features."""
     draws = np.random.default_rng(0).standard_normal((COMPLETIONS, len(covariance)))
     draws -= draws.mean(axis=0)
-    ordered = np.empty_like(draws)
-    ordered[:, np.lexsort(np.nan_to_num(rows)[::-1])] = draws
+    ordered, keys = np.empty_like(draws), np.nan_to_num(rows)
+    if len(np.unique(keys[0])) == len(keys[0]):  # usually, and sorting by all rows takes much longer
+        keys = keys[:1]
+    ordered[:, np.lexsort(keys[::-1])] = draws
     if covariance.ndim == 1:
         return np.asarray(ordered * np.sqrt(covariance))
     sizes, axes = np.linalg.eigh(covariance)
