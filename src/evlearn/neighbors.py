@@ -17,7 +17,6 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy.sparse import csr_array, csr_matrix
 from scipy.spatial.distance import cdist
 from sklearn import config_context
-from sklearn.neighbors import KDTree, NearestNeighbors
 
 from evlearn.blocks.sparse import SparseBlock
 from evlearn.kernels.neighbors import LEAF, nearest, nearest_of_few
@@ -218,6 +217,8 @@ class MetricSearch:
 
     @cached_property
     def _search(self) -> Any:
+        from sklearn.neighbors import NearestNeighbors  # slow to import, and many fits do not need it
+
         algorithm = "brute" if isinstance(self.samples, SparseBlock) else "auto"
         search = NearestNeighbors(metric=self.metric, algorithm=algorithm)
         return search.fit(plain_rows(self.samples))
@@ -405,6 +406,8 @@ class _Search:
     """Search among candidates, in a tree for Euclidean distances and few features; of all samples, in boxes."""
 
     def __init__(self, data: FloatArray, candidates: IntArray, metric: Any, n_jobs: int | None) -> None:
+        from sklearn.neighbors import KDTree, NearestNeighbors
+
         self.data, self.candidates, self.metric, self.n_jobs = data, candidates, metric, n_jobs
         self.euclidean = is_metric(metric, *EUCLIDEAN)
         self.boxes: BoxTree | None = None

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist, squareform
-from sklearn.metrics import pairwise_distances
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
@@ -106,6 +105,8 @@ def distances_between(X: Features, others: Features, metric: Any) -> FloatArray:
     dense = not (isinstance(X, SparseBlock) or isinstance(others, SparseBlock))
     if dense and isinstance(metric, str) and metric == "euclidean":
         return np.asarray(cdist(left, right))
+    from sklearn.metrics import pairwise_distances  # slow to import, and most fits do not need it
+
     return np.asarray(pairwise_distances(left, right, metric=metric), dtype=np.float64)
 
 

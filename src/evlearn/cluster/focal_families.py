@@ -225,9 +225,9 @@ def auto_focal_sets(squares: FloatArray, weights: Any, *, include_omega: bool) -
     family = make_focal_sets("simple", n_clusters, include_omega=include_omega)
     if n_clusters < 2:
         return family
-    nearest = np.argpartition(squares, 1, axis=1)[:, :2]
+    first, second = np.argpartition(squares, 1, axis=1)[:, :2].T
     codes, positions = np.unique(
-        nearest.min(axis=1) * n_clusters + nearest.max(axis=1), return_inverse=True
+        np.minimum(first, second) * n_clusters + np.maximum(first, second), return_inverse=True
     )  # faster than pairs
     counts = np.bincount(positions, weights)
     selected = np.argsort(-counts, kind="stable")[: _PAIRS_EACH * n_clusters]

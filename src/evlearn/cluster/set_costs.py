@@ -93,12 +93,13 @@ class SetCosts:
         return tuple(numbers.astype(np.int32) for numbers in (begin[1:], members, first, sets[order]))  # type: ignore[return-value]
 
     @cached_property
-    def _larger_sets(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Numbers, sizes, and members of the sets of several clusters."""
+    def _larger_sets(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Numbers, sizes, members, and places of the first members of the sets of several clusters."""
         begin, members = self.lists[:2]
         sizes = np.diff(begin)
         is_larger = sizes > 1
-        return np.flatnonzero(is_larger), sizes[is_larger], members[np.repeat(is_larger, sizes)]
+        ends = np.append(0, np.cumsum(sizes[is_larger]))
+        return np.flatnonzero(is_larger), sizes[is_larger], members[np.repeat(is_larger, sizes)], ends
 
     @cached_property
     def _arrays(self) -> dict[Any, Any]:
@@ -117,9 +118,10 @@ class SetCosts:
 
     def spreads(self, prototypes: FloatArray) -> FloatArray:
         """Return the mean squared distance of the prototypes of each set to their barycenter."""
-        spreads, (larger_sets, all_sizes, members) = np.zeros(len(self.spread)), self._larger_sets
-        ends = np.append(0, np.cumsum(all_sizes))
-        blocks = np.flatnonzero(np.diff(ends[1:] * prototypes.shape[1] // _NUMBERS)) + 1
+        spreads, (larger_sets, all_sizes, members, ends) = np.zeros(len(self.spread)), self._larger_sets
+        blocks: Any = []
+        if len(members) * prototypes.shape[1] >= _NUMBERS:
+            blocks = np.flatnonzero(np.diff(ends[1:] * prototypes.shape[1] // _NUMBERS)) + 1
         for start, stop in pairwise([0, *blocks, len(larger_sets)] if len(larger_sets) else []):
             sizes, first = all_sizes[start:stop], ends[start:stop] - ends[start]
             points = prototypes[members[ends[start] : ends[stop]]]

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
 from evlearn.partition.conversions import is_missing
@@ -243,6 +242,8 @@ def _neighborhoods(
     X: npt.NDArray[Any], samples: IntArray, n_neighbors: int, metric: Any
 ) -> tuple[IntArray, FloatArray]:
     """Return each sample, at distance 0, with its nearest neighbors."""
+    from sklearn.neighbors import NearestNeighbors  # slow to import, and most fits do not need it
+
     search = NearestNeighbors(n_neighbors=n_neighbors + 1, metric=metric).fit(X)
     # In blocks, because rows of a dissimilarity matrix have as many columns as there are samples.
     blocks = row_blocks(len(samples), max(1, _VALUES_PER_BLOCK // X.shape[1]))

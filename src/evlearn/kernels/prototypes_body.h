@@ -163,22 +163,36 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(masses_any)(
 EVLEARN_TARGET static inline void EVLEARN_NAME(whole_power)(
     REAL *restrict r, REAL *restrict total, REAL floor, int power, int raised)
 {
-    REAL x[TILE], y[TILE];
-    for (int t = 0; t < TILE; t++) {
-        r[t] = r[t] > floor ? r[t] : 0; /* its power would be subnormal */
-        x[t] = r[t];
-        y[t] = power & 1 ? r[t] : 1;
+    for (int t = 0; t < TILE; t += 4 * LANES) {
+        VEC base[4], x[4], y[4], sum = {0};
+        for (int l = 0; l < 4; l++) {
+            base[l] = *(const VEC *)(r + t + l * LANES);
+            const __typeof__(sum > sum) kept = base[l] > floor - (VEC){0}; /* smaller powers would be subnormal */
+            base[l] = (VEC)((__typeof__(kept))base[l] & kept);
+            sum += base[l];
+        }
+        int any = 0;
+        for (int i = 0; i < LANES; i++) any |= sum[i] > 0;
+        if (!any) { /* usual if masses are almost 0 or 1 */
+            for (int l = 0; l < 4; l++) *(VEC *)(r + t + l * LANES) = (VEC){0};
+            continue;
+        }
+        for (int l = 0; l < 4; l++) {
+            x[l] = base[l];
+            y[l] = base[l];
+            if (!(power & 1)) y[l] = 1 - (VEC){0};
+        }
+        for (int e = power >> 1; e; e >>= 1) {
+            for (int l = 0; l < 4; l++) x[l] *= x[l];
+            if (e & 1)
+                for (int l = 0; l < 4; l++) y[l] *= x[l];
+        }
+        for (int l = 0; l < 4; l++) {
+            *(VEC *)(total + t + l * LANES) += y[l];
+            if (raised) y[l] *= base[l];
+            *(VEC *)(r + t + l * LANES) = y[l];
+        }
     }
-    for (int e = power >> 1; e; e >>= 1) {
-        for (int t = 0; t < TILE; t++) x[t] *= x[t];
-        if (e & 1)
-            for (int t = 0; t < TILE; t++) y[t] *= x[t];
-    }
-    for (int t = 0; t < TILE; t++) total[t] += y[t];
-    if (raised)
-        for (int t = 0; t < TILE; t++) r[t] *= y[t];
-    else
-        for (int t = 0; t < TILE; t++) r[t] = y[t];
 }
 
 EVLEARN_TARGET static inline void EVLEARN_NAME(masses_whole)(

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from evlearn.storage import fields
@@ -307,6 +306,8 @@ def _impute(rows: FloatArray) -> FloatArray:
 
 
 def _k_means(rows: FloatArray, n_clusters: int) -> IntArray:
+    from sklearn.cluster import KMeans  # slow to import, and most fits do not need it
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct samples than clusters
         model = KMeans(min(n_clusters, len(rows)), n_init=5, random_state=0).fit(rows)
@@ -350,8 +351,10 @@ def _noise(covariance: FloatArray, rows: FloatArray) -> FloatArray:
     """Return draws with mean 0, which do not depend on the order of features."""
     draws = np.random.default_rng(0).standard_normal((COMPLETIONS, len(covariance)))
     draws -= draws.mean(axis=0)
-    ordered = np.empty_like(draws)
-    ordered[:, np.lexsort(np.nan_to_num(rows)[::-1])] = draws
+    ordered, keys = np.empty_like(draws), np.nan_to_num(rows)
+    if len(np.unique(keys[0])) == len(keys[0]):  # usually, and sorting by all rows takes much longer
+        keys = keys[:1]
+    ordered[:, np.lexsort(keys[::-1])] = draws
     if covariance.ndim == 1:
         return np.asarray(ordered * np.sqrt(covariance))
     sizes, axes = np.linalg.eigh(covariance)

@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import delayed
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import pairwise_distances_argmin
 
 from evlearn.mixture.covariance_models import n_free_parameters
 from evlearn.mixture.em import Fitted, Mixture, run_em, runs_per_call
@@ -81,12 +79,16 @@ def _cut(tree: FloatArray, number: int) -> IntArray:
 
 
 def _nearest_mean(X: FloatArray, chosen: IntArray, labels: IntArray, number: int) -> IntArray:
+    from sklearn.metrics import pairwise_distances_argmin  # slow to import, like `sklearn.cluster`
+
     means = np.array([X[chosen[labels == k]].mean(axis=0) for k in range(number)])
     nearest: IntArray = pairwise_distances_argmin(X, means)
     return nearest
 
 
 def _k_means(X: FloatArray, numbers: Sequence[int], random: Any) -> dict[int, IntArray]:
+    from sklearn.cluster import KMeans
+
     with warnings.catch_warnings():
         # Fewer distinct samples than clusters: the empty cluster is detected later.
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -126,7 +126,8 @@ def test_distant_rows_with_neighbors_are_not_isolated():
     random = np.random.default_rng(0)
     rows = np.vstack([random.normal(size=(300, 3)), random.normal((30, 0, 0), size=(10, 3)), [[0, 90, 0]]])
     prototypes = np.zeros((1, 3))
-    isolated = kmeans_module._find_isolated(rows, prototypes, Spread.of(rows, np.ones(len(rows)), prototypes))
+    spread = Spread.of(rows, np.ones(len(rows)), prototypes)
+    isolated = kmeans_module._find_isolated(rows, kmeans_module.Nearest.of(rows, prototypes), spread)
     assert np.flatnonzero(isolated).tolist() == [310]
 
 

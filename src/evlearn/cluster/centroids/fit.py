@@ -15,7 +15,7 @@ from evlearn.blocks.dataset import ArrayDataset, RowDataset, weight_unit
 from evlearn.blocks.sparse import Features, SparseBlock, SparseDataset
 from evlearn.cluster.centroids.adaptive import AdaptiveMetric, AdaptiveModel, Model, make_model
 from evlearn.cluster.centroids.fit_state import Descent, FitState
-from evlearn.cluster.centroids.kmeans import ordinary_rows, squared_distances
+from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.model import Coordinates, Statistics
 from evlearn.cluster.centroids.scales import ResolvedParameters, Scales, is_one_cloud
 from evlearn.cluster.centroids.starts import (
@@ -225,9 +225,9 @@ class Trial:
         parameters : ResolvedParameters
             Parameters, with a reduced beta if that is necessary to keep the prototypes distinct.
         """
-        first = None
+        first, families = None, [(start, self.sets(start)) for start in starts[:_MAX_STARTS]]
         for _ in range(_MAX_REDUCTIONS + 1):
-            ends = [self._descend(start, parameters) for start in starts[:_MAX_STARTS]]
+            ends = [self._descend(start, focal_sets, parameters) for start, focal_sets in families]
             best = self.coordinates.inverse_transform(
                 min(ends, key=lambda end: end.objective).state.model.prototypes
             )
@@ -251,13 +251,15 @@ class Trial:
         tolerance = _DRIFT * (width * self.coordinates.scale) ** 2 * float(weights.sum())
         return total(prototypes) > total(starts[0]) + tolerance
 
-    def _descend(self, start: FloatArray, parameters: ResolvedParameters) -> Trace[Iterate]:
+    def _descend(
+        self, start: FloatArray, focal_sets: FocalSets, parameters: ResolvedParameters
+    ) -> Trace[Iterate]:
         rows, weights = self._subsample(len(start))
         # The rows are already in the coordinates of the model.
         identity = Coordinates(np.zeros(rows.shape[1]), 1.0)
         scaled_parameters = parameters._replace(delta=parameters.delta * self.coordinates.scale)
         model = self.settings.make_model(
-            self.sets(start), identity, scaled_parameters, self.coordinates.transform(start)
+            focal_sets, identity, scaled_parameters, self.coordinates.transform(start)
         )
         dataset = ArrayDataset(rows)
         alternation = Alternation(dataset, dataset.align(weights), _TOL)
@@ -292,7 +294,7 @@ class FittedPrototypes:
     weight : float
         Sum of the weights, divided by `unit`.
     summary : DataSummary or None
-        Sample of the rows.
+        Sample of the rows, without gross errors.
     reference : ndarray of shape (n_clusters, n_features) or None
         Solution of k-means at which prototypes started.
     """
@@ -310,13 +312,12 @@ class FittedPrototypes:
     def drift(self) -> float:
         """Return the sum of squared distances to the nearest prototype, relative to that of k-means.
 
-        Gross errors are ignored. The result is 1 if prototypes did not start at k-means, or if the fit was
+        The result is 1 if prototypes did not start at k-means, or if the fit was
         resumed.
         """
         if self.summary is None or self.reference is None:
             return 1.0
-        is_ordinary = ordinary_rows(self.summary.sample, self.summary.counts, self.reference)
-        rows, counts = self.summary.sample[is_ordinary], self.summary.counts[is_ordinary]
+        rows, counts = self.summary.sample, self.summary.counts
         total, smallest = (
             float(counts @ squared_distances(rows, centers).min(axis=1))
             for centers in (self.model.centers, self.reference)
@@ -394,7 +395,7 @@ class PrototypeFit:
             model = model.learn_outliers(*sample, settings.outlier_rate)
         weight = float(len(self.rows) if weights is None else (weights / self.unit).sum())
         return FittedPrototypes(
-            model, trace, state.parameters, self.rows, weights, self.unit, weight, state.summary, state.reference
+            model, trace, state.parameters, self.rows, weights, self.unit, weight, state.ordinary, state.reference
         )
 
     def _descend(self, steps: Report, number: int) -> Trace[Iterate]:
@@ -467,9 +468,8 @@ def first_state(settings: PrototypeSettings, rows: RowDataset, weights: FloatArr
         best, parameters = trial.best(starts, parameters, lower_beta=lower_beta)
         starts = [best]
     focal_sets = trial.sets(starts[0])
-    return FitState(
-        summary.coordinates, parameters, focal_sets, np.stack(starts), summary=full_summary, reference=reference
-    )
+    extras = {"summary": full_summary, "ordinary": summary, "reference": reference}
+    return FitState(summary.coordinates, parameters, focal_sets, np.stack(starts), **extras)
 
 
 def sample_of(

@@ -50,6 +50,8 @@ class FitState:
         Best of the previous descents.
     summary : DataSummary or None, default=None
         Sample of the rows; not part of a checkpoint.
+    ordinary : DataSummary or None, default=None
+        The same without gross errors; not part of a checkpoint.
     reference : ndarray of shape (n_clusters, n_features) or None, default=None
         Solution of k-means, if prototypes start there; not part of a checkpoint.
     """
@@ -62,6 +64,7 @@ class FitState:
     current: Descent | None = None
     best: Descent | None = None
     summary: Any = None
+    ordinary: Any = None
     reference: FloatArray | None = None
 
     def to_arrays(self) -> dict[str, Any]:

@@ -142,10 +142,13 @@ def draw_pairs(n: int, random: np.random.RandomState) -> tuple[IntArray, IntArra
 def distance_of(sample: FloatArray, weights: FloatArray, pairs: tuple[IntArray, IntArray]) -> float:
     """Return the distance that 95 % of given pairs of samples do not exceed."""
     n, (first, second) = len(sample), pairs
-    # Weights that sum to 1 are scaled to counts with the same proportions.
-    weights = weights * max(1.0, n / weights.sum())
-    # A row of weight 2 forms a pair with itself.
-    times = weights[first] * np.where(first == second, np.maximum(weights[first] - 1, 0), weights[second])
+    if (weights == 1).all():
+        times = (first != second).astype(np.float64)
+    else:
+        # Weights that sum to 1 are scaled to counts with the same proportions.
+        weights = weights * max(1.0, n / weights.sum())
+        # A row of weight 2 forms a pair with itself.
+        times = weights[first] * np.where(first == second, np.maximum(weights[first] - 1, 0), weights[second])
     unit = float(np.ptp(sample, axis=0).max(initial=0))
     if not (unit > 0 and times.sum() > 0):
         return 1.0

@@ -17,7 +17,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.metrics import pairwise_distances
 
 from evlearn.blocks.sparse import Features, SparseBlock
 from evlearn.cluster.dissimilarities import distances_between, row_distances
@@ -284,6 +283,8 @@ def ring_distances(X: Features, ring: npt.NDArray[Any], metric: Any) -> FloatArr
             differences = rows[1:] - rows[:-1]
             distances[block] = np.sqrt(np.einsum("ij,ij->i", differences, differences))
         return distances
+    from sklearn.metrics import pairwise_distances  # slow to import, and most fits do not need it
+
     # Other metrics return matrices, which are computed for short sections of the ring; only a diagonal is used.
     for block in row_blocks(len(ring), _RING_CHUNK):
         section = np.r_[ring[block], following[block.stop - 1]]
