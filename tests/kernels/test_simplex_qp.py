@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from evlearn.kernels.simplex_qp import solve_many
+from evlearn.kernels.simplex_qp import solve_many, solve_shared
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
@@ -114,6 +114,28 @@ def test_a_shared_matrix_gives_the_same_as_one_for_each_problem():
     u = -random.random((50, 6))
     start = np.zeros((50, 6))
     np.testing.assert_array_equal(solve(Q, u, start), solve(np.repeat(Q, 50, axis=0), u, start))
+
+
+@pytest.mark.parametrize("f", [1, 4, 8, 9])
+def test_tables_of_faces_give_the_solutions_of_the_active_set_method_and_no_row_depends_on_others(f):
+    random = np.random.default_rng(f)
+    rows = random.dirichlet(np.full(f, 0.4), size=200)
+    Q, u = rows.T @ rows, -random.random((300, 200)) @ rows + 5 * random.standard_normal((300, f))
+    m, expected, reversed_m = np.full_like(u, 7), np.zeros_like(u), np.zeros_like(u)
+    assert solve_shared(Q, u, m) == 0
+    assert solve_many(Q[None], u, expected) == 0
+    np.testing.assert_allclose(m, expected, rtol=0, atol=1e-12)
+    solve_shared(Q, u[::-1].copy(), reversed_m)
+    np.testing.assert_array_equal(reversed_m[::-1], m)
+
+
+def test_a_face_without_curvature_is_left_to_the_active_set_method():
+    random = np.random.default_rng(0)
+    rows = random.dirichlet(np.ones(3), size=50)[:, [0, 1, 2, 2]]
+    Q, u = rows.T @ rows, -random.random((40, 50)) @ rows
+    m = np.zeros_like(u)
+    assert solve_shared(Q, u, m) == 0
+    assert (gap(np.broadcast_to(Q, (40, 4, 4)), u, m) <= 2e-12 * np.abs(u).max()).all()
 
 
 def test_incompatible_shapes_raise_an_error():

@@ -20,7 +20,7 @@ from libc.string cimport memset
 cdef double SMALLEST = 1e-12   # masses below this are not in the support of a start
 cdef double GAP = 1e-12        # of the reduced gradient, relative to the problem
 cdef double FLAT = 1e-12       # largest curvature, relative to the diagonal, that counts as 0
-cdef double CURVED = 1e-6      # smallest curvature, relative to the diagonal, on the face of a table
+cdef double CURVED = 1e-4      # smallest curvature, relative to the diagonal, on the face of a table
 
 cdef extern from "faces.h" nogil:
     int MOST_SETS "EVLEARN_FACE_SETS"  # of problems that are solved by tables
@@ -332,7 +332,7 @@ cdef bint solve_by_faces(const double* Q, const double* u, double* m, int f, Fac
     else:
         return False
     for i in range(f):
-        m[i] = z[i] * (1.0 - tables.is_outside[i])
+        m[i] = z[i] if face >> i & 1 else 0.0
         total += m[i]
     for i in range(f):
         m[i] /= total

@@ -1,8 +1,8 @@
 """Masses of any number of samples, computed from landmarks with known masses.
 
 The quadratic programs of all samples have the same matrix, because all samples are compared with the same
-landmarks. Samples are independent of each other: a block of rows takes a product for distances, an exponential and a
-product for linear terms, in a single loop for dense rows, and a small program for each row.
+landmarks. Samples are independent of each other: a block of rows takes a product for distances, an exponential
+and a product for linear terms, in a single loop for dense rows, and a small program for each row.
 """
 
 from collections.abc import Callable
