@@ -251,9 +251,7 @@ class Trial:
         tolerance = _DRIFT * (width * self.coordinates.scale) ** 2 * float(weights.sum())
         return total(prototypes) > total(starts[0]) + tolerance
 
-    def _descend(
-        self, start: FloatArray, focal_sets: FocalSets, parameters: ResolvedParameters
-    ) -> Trace[Iterate]:
+    def _descend(self, start: FloatArray, focal_sets: FocalSets, parameters: ResolvedParameters) -> Trace[Iterate]:
         rows, weights = self._subsample(len(start))
         # The rows are already in the coordinates of the model.
         identity = Coordinates(np.zeros(rows.shape[1]), 1.0)
@@ -468,8 +466,12 @@ def first_state(settings: PrototypeSettings, rows: RowDataset, weights: FloatArr
         best, parameters = trial.best(starts, parameters, lower_beta=lower_beta)
         starts = [best]
     focal_sets = trial.sets(starts[0])
-    extras = {"summary": full_summary, "ordinary": summary, "reference": reference}
-    return FitState(summary.coordinates, parameters, focal_sets, np.stack(starts), **extras)
+    return FitState(
+        *(summary.coordinates, parameters, focal_sets, np.stack(starts)),
+        summary=full_summary,
+        ordinary=summary,
+        reference=reference,
+    )
 
 
 def sample_of(
