@@ -21,7 +21,7 @@ cdef extern from "neighbors.h" nogil:
         const double* points
         const int* numbers
         const int* smallest
-    ctypedef struct evlearn_candidate:  # an integer of 128 bits, which Cython does not know
+    ctypedef struct evlearn_candidate:  # an integer of 128 bits; Cython has no such type
         pass
     Py_ssize_t evlearn_capacity(int k) noexcept
     void evlearn_nearest(
