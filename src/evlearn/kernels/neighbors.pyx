@@ -6,6 +6,8 @@ points (L, d, LEAF), padded with infinity; numbers (L, LEAF), padded with the la
 are also in such a tree. The outputs indices and squares (n, k) are sorted by squared distance, then by index.
 """
 
+import numpy as np
+
 from libc.stdlib cimport free, malloc
 
 cdef extern from "neighbors.h" nogil:
@@ -61,3 +63,30 @@ def nearest(tree, asking, int first, int stop, bint others, int[:, ::1] indices,
         for leaf in range(first, stop):
             evlearn_nearest(&inside, &outside, leaf, others, k, candidates, &indices[0, 0], &squares[0, 0])
     free(candidates)
+
+
+def select_among(
+    const int[:, ::1] neighbors, const double[:, ::1] distances, const Py_ssize_t[::1] rows, const int[::1] numbers,
+    Py_ssize_t width, int[:, ::1] indices, double[:, ::1] selected,
+):
+    """Write the first of the `width` neighbors of each row whose numbers are not negative; return how many there are.
+
+    Outputs have a column for each requested neighbor; columns that remain are undefined.
+    """
+    cdef Py_ssize_t i, e, row, n = 0, wanted = indices.shape[1]
+    cdef int number
+    counts = np.empty(rows.shape[0], dtype=np.intp)
+    cdef Py_ssize_t[::1] found = counts
+    with nogil:
+        for i in range(rows.shape[0]):
+            row = rows[i]
+            n = 0
+            for e in range(width):
+                number = numbers[neighbors[row, e]]
+                indices[i, n] = number  # without a branch, which would often be mispredicted
+                selected[i, n] = distances[row, e]
+                n += number >= 0
+                if n == wanted:
+                    break
+            found[i] = n
+    return counts
