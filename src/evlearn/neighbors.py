@@ -19,7 +19,7 @@ from scipy.spatial.distance import cdist
 from sklearn import config_context
 
 from evlearn.blocks.sparse import SparseBlock
-from evlearn.kernels.neighbors import LEAF, nearest, nearest_of_few
+from evlearn.kernels.neighbors import LEAF, nearest, nearest_of_few, select_among
 from evlearn.storage import fields
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray, Metric
@@ -312,14 +312,9 @@ class Neighbors:
         number = np.full(len(self.data), -1, dtype=np.int32)
         number[rows] = np.arange(len(rows), dtype=np.int32)
         width = min(count_neighbors_of_all(n_neighbors, len(rows) / len(self.data)), self.indices.shape[1])
-        candidates = number[self.indices[rows, :width]]
-        is_drawn = candidates >= 0
-        counts = np.count_nonzero(is_drawn, axis=1)
-        first = (np.cumsum(counts) - counts)[:, None]
-        places = np.flatnonzero(is_drawn).take(first + np.arange(n_neighbors), mode="clip")
-        data, indices = self.data[rows], candidates.reshape(-1)[places]
-        places += (rows * self.indices.shape[1] - np.arange(len(rows)) * width)[:, None]
-        distances = self.distances.reshape(-1).take(places, mode="clip")
+        shape = (len(rows), n_neighbors)
+        data, indices, distances = self.data[rows], np.empty(shape, dtype=np.int32), np.empty(shape)
+        counts = select_among(self.indices, self.distances, rows, number, width, indices, distances)
         pending = np.flatnonzero(counts < n_neighbors)
         if len(pending):
             indices[pending], distances[pending] = _Others(data, n_neighbors, self.metric, None)(pending)
@@ -461,10 +456,8 @@ class _Search:
         distances, indices = (np.concatenate(part) for part in zip(*parts, strict=True))
         return distances, self.candidates[indices]
 
-    def _search_boxes(
-        self, boxes: BoxTree, rows: FloatArray, n_neighbors: int
-    ) -> tuple[FloatArray, IntArray]:
-        """Search in boxes; rows with ties are searched in the tree, so that few and many rows have equal results."""
+    def _search_boxes(self, boxes: BoxTree, rows: FloatArray, n_neighbors: int) -> tuple[FloatArray, IntArray]:
+        """Search in boxes; rows with ties are searched in the tree, which selects among them in its own way."""
         n_found = min(n_neighbors + 1, len(self.candidates))  # the next one may be as near as the last
         indices, distances = boxes.nearest_of(rows.astype(np.float64), n_found, n_jobs=self.n_jobs)
         np.sqrt(distances, out=distances)

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from evlearn.cluster.neighbors.label_search import find_watchers
 from evlearn.kernels.label_search import agreement, sweep
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array
+
+from evlearn.cluster.neighbors.label_search import find_watchers
 
 
 def label_of_first_sample(labels, weights, dtype=np.float64):
@@ -16,9 +17,13 @@ def label_of_first_sample(labels, weights, dtype=np.float64):
     indices = np.arange(1, len(labels), dtype=np.int32)
     order = np.zeros(1, dtype=np.int32)
     graph = csr_array((np.array(weights, dtype=dtype), indices, indptr), shape=(len(labels), len(labels)))
-    watchers, pending, own = find_watchers(graph), np.ones(len(labels), dtype=np.uint8), np.zeros(len(labels))
+    watchers, pending, agreements = (
+        find_watchers(graph),
+        np.ones(len(labels), dtype=np.uint8),
+        np.zeros(len(labels)),
+    )
     n_labels = int(labels.max()) + 1
-    result = sweep(labels, indptr, indices, graph.data, order, n_labels, *watchers, pending, own)
+    result = sweep(labels, indptr, indices, graph.data, order, n_labels, *watchers, pending, agreements)
     return int(labels[0]), result
 
 
@@ -44,15 +49,15 @@ def test_of_equally_good_labels_the_lowest_is_taken_in_whatever_order_neighbors_
 
 
 def visit_all(labels, graph, order):
-    """Return the number of changes of a pass in Python that visits all samples, and the sums of votes for their labels."""
+    """Assign labels in a pass in Python that visits all samples, and return the number of changes."""
     n_changed = 0
     for i in order:
         row = slice(graph.indptr[i], graph.indptr[i + 1])
         votes = {}
         for neighbor, weight in zip(graph.indices[row], graph.data[row], strict=True):
             votes[labels[neighbor]] = votes.get(labels[neighbor], 0.0) + float(weight)
-        own = votes.get(labels[i], 0.0)
-        better = [label for label, vote in votes.items() if vote > own * (1 + 1e-12)]
+        limit = votes.get(labels[i], 0.0) * (1 + 1e-12)
+        better = [label for label, vote in votes.items() if vote > limit]
         if better:
             labels[i] = min(better, key=lambda label: (-votes[label], label))
             n_changed += 1
@@ -69,7 +74,7 @@ def visit_all(labels, graph, order):
 )
 def test_passes_that_skip_samples_are_equal_to_passes_over_all_samples(seed, n, n_labels, ties, symmetric, dtype):
     random = np.random.default_rng(seed)
-    graph = csr_array(random_array((n, n), density=min(1, 6 / n), rng=random, dtype=np.float64))
+    graph = csr_array(random.random((n, n)) * (random.random((n, n)) < 6 / n))
     if symmetric:
         graph = csr_array(graph.maximum(graph.T))
     graph.data = (np.ceil(3 * graph.data) if ties else graph.data).astype(dtype)
@@ -77,14 +82,14 @@ def test_passes_that_skip_samples_are_equal_to_passes_over_all_samples(seed, n, 
         graph.data[:: 1 + seed % 7] = 0  # also on the diagonal of graphs
     labels = random.integers(n_labels, size=n).astype(np.int32)
     expected, arrays = labels.copy(), (graph.indptr, graph.indices, graph.data)
-    watchers, pending, own = find_watchers(graph), np.ones(n, dtype=np.uint8), np.empty(n)
+    watchers, pending, agreements = find_watchers(graph), np.ones(n, dtype=np.uint8), np.empty(n)
     for _ in range(6):
         order = random.permutation(n).astype(np.int32)
-        n_changed, _ = sweep(labels, *arrays, order, n_labels, *watchers, pending, own)
+        n_changed, _ = sweep(labels, *arrays, order, n_labels, *watchers, pending, agreements)
         assert n_changed == visit_all(expected, graph, order)
         np.testing.assert_array_equal(labels, expected)
-        everything = agreement(labels, *arrays, np.ones(n, dtype=np.uint8), np.empty(n))
-        assert agreement(labels, *arrays, pending, own) == everything
+        objective = agreement(labels, *arrays, np.ones(n, dtype=np.uint8), np.empty(n))
+        assert agreement(labels, *arrays, pending, agreements) == objective
     assert n_changed or not pending.any()
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evlearn.kernels import neighbor_loss, neighbors
-from evlearn.neighbors import BoxTree
+from evlearn.neighbors import BoxTree, _Others, find_neighbors
 
 
 def by_sorting(data, rows, n_neighbors, *, others):
@@ -18,7 +18,11 @@ def by_sorting(data, rows, n_neighbors, *, others):
 
 
 @given(
-    st.integers(0, 10_000), st.integers(2, 300), st.integers(1, 9), st.sampled_from([1, 2, 5, 40]), st.booleans()
+    st.integers(0, 10_000),
+    st.integers(2, 300),
+    st.integers(1, 9),
+    st.sampled_from([1, 2, 5, 40, 120]),
+    st.booleans(),
 )
 def test_neighbors_are_those_that_sorting_all_distances_finds(seed, n, d, k, whole):
     random = np.random.default_rng(seed)
@@ -112,3 +116,17 @@ def test_many_near_neighbors_do_not_overflow():
     )
     assert value == pytest.approx(0, abs=1e-30)
     assert np.isfinite(gradient).all()
+
+
+@given(st.integers(0, 10_000), st.integers(2, 400), st.integers(1, 6), st.integers(1, 60), st.booleans())
+def test_all_samples_have_the_neighbors_that_the_tree_finds_for_a_few(seed, n, d, k, whole):
+    data = np.random.default_rng(seed).normal(size=(n, d))
+    data = np.rint(2 * data) if whole else data
+    k = min(k, n - 1)
+    neighbors = find_neighbors(data, k, metric="euclidean", n_jobs=None, keep=True)
+    indices, distances = _Others(data, k, "euclidean", None)(np.arange(n))
+    result, order = np.argsort(neighbors.indices, axis=1), np.argsort(indices, axis=1)
+    for values, expected in [(neighbors.indices, indices), (neighbors.distances, distances)]:
+        np.testing.assert_array_equal(
+            np.take_along_axis(values, result, axis=1), np.take_along_axis(expected, order, axis=1)
+        )

@@ -27,12 +27,12 @@ cdef double BETTER = 1 + 1e-12
 
 def sweep(
     int[::1] labels, const place[::1] indptr, const place[::1] indices, const real[::1] weights, const int[::1] order,
-    Py_ssize_t n_labels, const place[::1] starts, const place[::1] watchers, unsigned char[::1] pending, double[::1] own,
+    Py_ssize_t n_labels, const place[::1] starts, const place[::1] watchers, unsigned char[::1] pending, double[::1] agreements,
 ):
     """Assign the label with the most votes to the samples in `order`; return the number of changes, and the gain.
 
     Only samples that are `pending` can change: those with a neighbor that has changed since their last visit. Sample i
-    is a neighbor of the samples `watchers[starts[i]:starts[i + 1]]`. `own` receives the votes for the labels of samples.
+    is a neighbor of the samples `watchers[starts[i]:starts[i + 1]]`. `agreements` receives the votes for the labels of samples.
     """
     cdef:
         Py_ssize_t t, i, e, changed = 0
@@ -59,9 +59,9 @@ def sweep(
                     seen[n_seen] = label
                     n_seen += 1
                 votes[label] += weights[e]
-            own[i] = votes[labels[i]]
+            agreements[i] = votes[labels[i]]
             best = -1
-            most = own[i] * BETTER
+            most = agreements[i] * BETTER
             for k in range(n_seen):
                 label = seen[k]
                 if votes[label] > most or (votes[label] == most and best >= 0 and label < best):
@@ -71,8 +71,8 @@ def sweep(
             if best >= 0 and best != labels[i]:
                 labels[i] = best
                 changed += 1
-                gain += most - own[i]
-                own[i] = most
+                gain += most - agreements[i]
+                agreements[i] = most
                 for e in range(starts[i], starts[i + 1]):
                     pending[watchers[e]] = 1
     free(votes)
@@ -100,9 +100,9 @@ cdef Py_ssize_t longest(const place[::1] indptr) noexcept:
 
 def agreement(
     const int[::1] labels, const place[::1] indptr, const place[::1] indices, const real[::1] weights,
-    const unsigned char[::1] pending, double[::1] own,
+    const unsigned char[::1] pending, double[::1] agreements,
 ):
-    """Update `own` for the samples that are `pending`, and return its sum: the weights of neighbors with the same label."""
+    """Update `agreements` for the samples that are `pending`, and return its sum: the weights of neighbors with the same label."""
     cdef:
         Py_ssize_t i, e
         double total = 0.0, row
@@ -112,8 +112,8 @@ def agreement(
                 row = 0.0
                 for e in range(indptr[i], indptr[i + 1]):
                     row += weights[e] * (labels[indices[e]] == labels[i])
-                own[i] = row
-            total += own[i]
+                agreements[i] = row
+            total += agreements[i]
     return total
 
 

@@ -6,9 +6,11 @@ points (L, d, LEAF), padded with infinity; numbers (L, LEAF), padded with the la
 are also in such a tree. The outputs indices and squares (n, k) are sorted by squared distance, then by index.
 """
 
+import numpy as np
+
+from libc.limits cimport INT_MAX
 from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc
-from libc.limits cimport INT_MAX
 
 cdef extern from "neighbors.h" nogil:
     enum: EVLEARN_LEAF
@@ -103,3 +105,30 @@ def nearest_of_few(tree, const double[:, ::1] rows, int[:, ::1] indices, double[
         evlearn_nearest(&inside, &outside, 0, 0, k, candidates, &indices[0, 0], &squares[0, 0])
     free(candidates)
     free(lower)
+
+
+def select_among(
+    const int[:, ::1] neighbors, const double[:, ::1] distances, const Py_ssize_t[::1] rows, const int[::1] numbers,
+    Py_ssize_t width, int[:, ::1] indices, double[:, ::1] selected,
+):
+    """Write the first of the `width` neighbors of each row whose numbers are not negative; return how many there are.
+
+    Outputs have a column for each requested neighbor; columns that remain are undefined.
+    """
+    cdef Py_ssize_t i, e, row, n = 0, n_neighbors = indices.shape[1]
+    cdef int number
+    counts = np.empty(rows.shape[0], dtype=np.intp)
+    cdef Py_ssize_t[::1] sizes = counts
+    with nogil:
+        for i in range(rows.shape[0]):
+            row = rows[i]
+            n = 0
+            for e in range(width):
+                number = numbers[neighbors[row, e]]
+                indices[i, n] = number  # without a branch, which would often be mispredicted
+                selected[i, n] = distances[row, e]
+                n += number >= 0
+                if n == n_neighbors:
+                    break
+            sizes[i] = n
+    return counts

@@ -58,7 +58,8 @@ class Support:
         sample = graph if step == 1 else graph[::step]
         distances = sample.data[sample.indices != step * _rows_of(sample)]
         largest = float(distances.max(initial=0)) or 1.0
-        quantile = float(np.quantile((distances / largest) ** power, q)) if len(distances) else 1.0
+        powers = (distances / largest) ** power
+        quantile = float(np.quantile(powers, q, overwrite_input=True)) if len(distances) else 1.0
         # If more than a share q of the neighbors coincide, any positive scale distinguishes them from the others.
         return cls(largest * (quantile ** (1 / power) or 1.0), power, min_distance)
 
@@ -116,14 +117,14 @@ def search_labels(
     starts, samples = find_watchers(weights) if watchers is None else watchers
     n_labels = int(labels.max()) + 1
     visits = iter(orders)
-    pending, own = np.ones(len(labels), dtype=np.uint8), np.empty(len(labels))
+    pending, agreements = np.ones(len(labels), dtype=np.uint8), np.empty(len(labels))
 
     def step(labels: LabelArray) -> tuple[LabelArray, float, bool]:
         labels = labels.copy()
-        n_changed, _ = sweep(labels, *graph, next(visits), n_labels, starts, samples, pending, own)
-        return labels, agreement(labels, *graph, pending, own) / 2, n_changed == 0
+        n_changed, _ = sweep(labels, *graph, next(visits), n_labels, starts, samples, pending, agreements)
+        return labels, agreement(labels, *graph, pending, agreements) / 2, n_changed == 0
 
-    start = Trace(labels, [agreement(labels, *graph, pending, own) / 2])
+    start = Trace(labels, [agreement(labels, *graph, pending, agreements) / 2])
     return descend(step, start, max_iter=max_iter, stop=stop, report=report)
 
 
@@ -131,7 +132,8 @@ def find_watchers(graph: csr_array) -> Watchers:
     """Return the samples of which each sample is a neighbor: the places of the first, and their numbers."""
     pattern = csr_array((np.zeros(graph.nnz, dtype=np.int8), graph.indices, graph.indptr), shape=graph.shape)
     columns = pattern.tocsc()
-    return columns.indptr.astype(graph.indptr.dtype, copy=False), columns.indices.astype(graph.indices.dtype, copy=False)
+    dtype = graph.indptr.dtype
+    return columns.indptr.astype(dtype, copy=False), columns.indices.astype(dtype, copy=False)
 
 
 def combine_evidence(weights: csr_array, labels: LabelArray, n_clusters: int) -> FloatArray:
