@@ -401,7 +401,7 @@ class _Search:
     """Search among candidates, in a tree for Euclidean distances and few features; of all samples, in boxes."""
 
     def __init__(self, data: FloatArray, candidates: IntArray, metric: Any, n_jobs: int | None) -> None:
-        from sklearn.neighbors import KDTree, NearestNeighbors
+        from sklearn.neighbors import NearestNeighbors
 
         self.data, self.candidates, self.metric, self.n_jobs = data, candidates, metric, n_jobs
         self.euclidean = is_metric(metric, *EUCLIDEAN)
@@ -446,6 +446,8 @@ class _Search:
 
     @cached_property
     def _tree(self) -> Any:
+        from sklearn.neighbors import KDTree
+
         return KDTree(self._select_candidates(self.data))
 
     def _search_tree(self, rows: FloatArray, n_neighbors: int) -> tuple[FloatArray, IntArray]:
