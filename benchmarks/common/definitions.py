@@ -38,7 +38,7 @@ IGNORED = (
 OUTPUT = ("evlearn.command_line", "evlearn.export", "evlearn.plotting", "evlearn.reporting")
 KERNELS = "evlearn.kernels"
 #: Methods that scikit-learn calls although their names are not in a study.
-PROTOCOL = ("fit", "transform", "fit_transform", "get_params", "set_params")
+PROTOCOL = ("fit", "fit_predict", "fit_transform", "get_params", "score", "set_params", "transform")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DOCUMENTED = (ast.Module, ast.ClassDef, *FUNCTIONS)
 

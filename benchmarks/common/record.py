@@ -10,15 +10,12 @@ import os
 import platform
 import shlex
 import sys
-from collections import defaultdict
 from importlib import metadata
 from pathlib import Path
 
 from benchmarks.common import sources
 
 RESULTS = Path(__file__).parents[1] / "results"
-#: Digest and parts of the results that this process has read, by name.
-LOADED = defaultdict(list)
 CORE = ("evidential-learn", "numpy", "scipy", "scikit-learn")
 
 
@@ -67,12 +64,13 @@ def origin(module=None):
     return {"module": module, "digest": sources.digest(module)}
 
 
-def write(name, results, packages=(), module=None):
+def write(name, results, packages=(), module=None, former=None):
     """Write the results; `name` starts with reproduction, peers, answers, case, scale, robustness or mutants.
 
-    `module` is the module of the study, by default that of the program. The digest of the code that it
-    uses shows later whether it has changed (``python -m benchmarks.stale``). Results that contain parts of the
-    recorded ones, because only some parts were repeated, are as old as these, and keep their digest.
+    `module` is the module of the study, by default that of the program. The digest of the code that it uses
+    shows later whether it has changed (``python -m benchmarks.stale``). `former` are the recorded results
+    if only some of their parts were repeated; their digest is kept, because the results are as old as their
+    oldest part.
     """
     facts = {
         "command": command(),
@@ -82,10 +80,8 @@ def write(name, results, packages=(), module=None):
         "machine": machine(),
         "versions": versions(*packages),
     }
-    numbers = {id(part) for part in parts(results)}
-    for sources_of_parts, recorded in LOADED[name]:
-        if any(id(part) in numbers for part in recorded):
-            facts["sources"] = sources_of_parts
+    if former:
+        facts["sources"] = former.get("sources")
     partial = RESULTS / f".{name}.json"
     partial.write_text(json.dumps(facts | results, indent=1, allow_nan=False) + "\n")
     partial.rename(RESULTS / f"{name}.json")
@@ -93,13 +89,9 @@ def write(name, results, packages=(), module=None):
 
 def load(name):
     """Return the results of a study."""
-    results = json.loads((RESULTS / f"{name}.json").read_text())
-    LOADED[name].append((results.get("sources"), parts(results)))
-    return results
+    return json.loads((RESULTS / f"{name}.json").read_text())
 
 
-def parts(value):
-    """Return all lists and dictionaries in a value that contain only numbers and texts."""
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    inner = [part for item in items for part in parts(item)]
-    return inner if inner or not items else [value]
+def load_if_recorded(name):
+    """Return the results of a study, or an empty dictionary if there are none."""
+    return load(name) if (RESULTS / f"{name}.json").exists() else {}

@@ -401,8 +401,6 @@ class _Search:
     """Search among candidates, in a tree for Euclidean distances and few features; of all samples, in boxes."""
 
     def __init__(self, data: FloatArray, candidates: IntArray, metric: Any, n_jobs: int | None) -> None:
-        from sklearn.neighbors import NearestNeighbors
-
         self.data, self.candidates, self.metric, self.n_jobs = data, candidates, metric, n_jobs
         self.euclidean = is_metric(metric, *EUCLIDEAN)
         self.boxes: BoxTree | None = None
@@ -410,6 +408,8 @@ class _Search:
         self.in_tree = self.euclidean and data.shape[1] <= _MAX_TREE_FEATURES
         if self.in_tree:
             return
+        from sklearn.neighbors import NearestNeighbors
+
         # Without a tree, squared distances are sums of products, which are accurate only near the origin.
         if self.euclidean or is_metric(metric, "sqeuclidean"):
             self.center = _middle(data)
@@ -459,11 +459,13 @@ class _Search:
         return distances, self.candidates[indices]
 
     def _search_boxes(self, boxes: BoxTree, rows: FloatArray, n_neighbors: int) -> tuple[FloatArray, IntArray]:
-        """Search in boxes; rows with ties are searched in the tree, which selects among them in its own way."""
-        n_found = min(n_neighbors + 1, len(self.candidates))  # the next one may be as near as the last
-        indices, distances = boxes.nearest_of(rows.astype(np.float64), n_found, n_jobs=self.n_jobs)
+        """Search in boxes; if the last neighbors of a row are tied, the tree selects among them."""
+        width = min(n_neighbors + 1, len(self.candidates))  # the next one may be as near as the last
+        indices, distances = boxes.nearest_of(rows.astype(np.float64), width, n_jobs=self.n_jobs)
         np.sqrt(distances, out=distances)
-        has_ties = (distances[:, 1:] == distances[:, :-1]).any(axis=1)
+        has_ties = distances[:, min(1, width - 1)] == 0
+        if width > n_neighbors:
+            has_ties |= distances[:, -1] == distances[:, -2]
         distances, numbers = distances[:, :n_neighbors], self.candidates[indices[:, :n_neighbors]]
         if has_ties.any():
             distances[has_ties], numbers[has_ties] = self._search_tree(rows[has_ties], n_neighbors)

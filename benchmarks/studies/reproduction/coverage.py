@@ -117,12 +117,10 @@ def of_default(n_datasets, n_jobs):
     return {"datasets": n_datasets, "n_bootstrap": 200, "cells": cells}
 
 
-def with_stored(results):
-    """Return results with the cells of other models, and the default of BootClus, from the file."""
-    if not (record.RESULTS / f"{NAME}.json").exists():
-        return results
-    stored, measured = record.load(NAME), {cell["assumed_model"] for cell in results["cells"]}
-    others = [cell for cell in stored["cells"] if cell["assumed_model"] not in measured]
+def with_stored(results, stored):
+    """Return results with the stored cells of other models, and of the default of BootClus."""
+    measured = {cell["assumed_model"] for cell in results["cells"]}
+    others = [cell for cell in stored.get("cells", []) if cell["assumed_model"] not in measured]
     if others:
         results = results | {"cells": others + results["cells"]}
         results["kept"] = {
@@ -173,7 +171,8 @@ def main():
     results = coverage(options.datasets, options.bootstrap, options.jobs, names=options.models)
     if options.own:
         results["own"] = of_default(options.own, options.jobs)
-    record.write(NAME, with_stored(results))
+    former = {} if options.own and set(options.models) == set(ASSUMED) else record.load_if_recorded(NAME)
+    record.write(NAME, with_stored(results, former), former=former)
 
 
 if __name__ == "__main__":

@@ -227,8 +227,10 @@ def main():
             print("   ", failure, flush=True)
     print("all", total(results))
     if options.write:
-        kinds = (record.load("fuzz_files")["kinds"] if options.kinds else {}) | results
-        record.write("fuzz_files", {"seed": options.seed, "all": total(kinds), "kinds": kinds}, packages=["torch"])
+        former = record.load_if_recorded("fuzz_files") if options.kinds else {}
+        kinds = former.get("kinds", {}) | results
+        facts = {"seed": options.seed, "all": total(kinds), "kinds": kinds}
+        record.write("fuzz_files", facts, ["torch"], former=former)
     return 1 if total(results)["signals"] or total(results)["other_failures"] else 0
 
 

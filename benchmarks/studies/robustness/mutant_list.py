@@ -97,6 +97,8 @@ TESTS = {
         "tests/cluster/centroids/test_prototype_methods.py",
     ),
     "kernels/neighbors_body.h": ("tests/kernels/test_neighbors.py", "tests/classify/test_knn.py"),
+    "kernels/agreements_body.h": ("tests/kernels/test_agreements.py",),
+    "kernels/faces.h": ("tests/kernels/test_simplex_qp.py",),
     "kernels/neighbor_loss.pyx": ("tests/kernels/test_neighbors.py", "tests/classify/test_knn.py"),
     "kernels/gaussian.pyx": (
         "tests/kernels/test_gaussian.py",
@@ -236,10 +238,10 @@ FROM_THE_REVIEW = [
     ),
     Mutant(
         "kernels/neighbors_body.h",
-        "square == squares[place] && number >= indices[place]",
-        "square == squares[place] && number > indices[place]",
-        "ties are not broken by number",
-        equivalent="numbers are unique, so that no number equals one that is held already",
+        "(candidate < bound) & (numbers[p] != left_out)",
+        "(candidate <= bound) & (numbers[p] != left_out)",
+        "a neighbor is collected twice",
+        equivalent="indices are unique, so no other candidate equals the bound",
     ),
     Mutant(
         "constraints/pairwise.py",
@@ -405,14 +407,14 @@ CHOSEN = [
     ),
     Mutant(
         "kernels/neighbors_body.h",
-        "square == squares[place - 1] && number < indices[place - 1]",
-        "square == squares[place - 1] && number > indices[place - 1]",
+        "place > 0 && candidate < candidates[place - 1]",
+        "place > 0 && candidate >> 64 < candidates[place - 1] >> 64",
         "equally distant neighbors come in another order",
     ),
     Mutant(
         "kernels/neighbors_body.h",
-        "who->lasts[p] > who->last ?",
-        "who->lasts[p] < who->last ?",
+        "group->bounds[p] > group->bound ?",
+        "group->bounds[p] < group->bound ?",
         "of many duplicates the wrong ones are neighbors",
     ),
     Mutant(
@@ -468,6 +470,18 @@ CHOSEN = [
         "to[b] += one[b] * other[b]",
         "to[b] = one[b] * other[b]",
         "only the last cluster counts",
+    ),
+    Mutant(
+        "kernels/agreements_body.h",
+        "x = x < largest ? x : largest;",
+        "x = x < largest + 1 ? x : largest;",
+        "agreements are larger than 1",
+    ),
+    Mutant(
+        "kernels/faces.h",
+        "(z[i] < -tolerance * face->is_outside[i])",
+        "(z[i] < -1e300 * face->is_outside[i])",
+        "sets with a negative gradient stay outside",
     ),
     Mutant(
         "kernels/label_search.pyx",
@@ -1223,8 +1237,8 @@ OF_ROBUST_DEFAULTS = [
     ),
     Mutant(
         "cluster/centroids/kmeans.py",
-        "candidates = [solutions, [trimmed]]",
-        "candidates = [solutions]",
+        "candidates, all_nearest = [solutions, [trimmed]], [nearest, Nearest.of(rows, trimmed)]",
+        "candidates, all_nearest = [solutions, solutions], [nearest, Nearest.of(rows, trimmed)]",
         "errors at a few points capture prototypes",
     ),
     Mutant(

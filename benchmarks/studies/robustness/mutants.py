@@ -244,7 +244,7 @@ def main():
     outcomes = [results[key(mutant)] for mutant in MUTANTS if key(mutant) in results]
     counts = summary(outcomes)
     additional = {"other_files": [*recorded.get("other_files", []), recorded["command"]]} if files else {}
-    record.write("mutants", counts | additional | {"outcomes": outcomes})
+    record.write("mutants", counts | additional | {"outcomes": outcomes}, former=recorded if files else None)
     print(f"{counts['killed']} of {counts['mutants']} killed; {counts['equivalent']} are equivalent")
 
 

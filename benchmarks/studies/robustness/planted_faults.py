@@ -266,9 +266,8 @@ def attempt(copy: Copy, fault: Fault) -> dict[str, object]:
 def main() -> None:
     """Plant all faults, or those of the selected kinds, and write the results."""
     selected = [fault for fault in FAULTS if len(sys.argv) == 1 or fault.kind in sys.argv[1:]]
-    is_known = len(sys.argv) > 1 and (record.RESULTS / "planted_faults.json").exists()
-    recorded = record.load("planted_faults")["outcomes"] if is_known else []
-    outcomes = {outcome["kind"]: outcome for outcome in recorded}
+    former = record.load_if_recorded("planted_faults") if len(sys.argv) > 1 else {}
+    outcomes = {outcome["kind"]: outcome for outcome in former.get("outcomes", [])}
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder))
         for command in dict.fromkeys(command_of(fault) for fault in selected):
@@ -281,7 +280,8 @@ def main() -> None:
             print(f"{seconds:>7} s   {fault.tier:<8}   {fault.kind}   {by}", flush=True)
     results = [outcomes[fault.kind] for fault in FAULTS if fault.kind in outcomes]
     n_caught = sum(bool(outcome["caught"]) for outcome in results)
-    record.write("planted_faults", {"faults": len(results), "caught": n_caught, "outcomes": results})
+    facts = {"faults": len(results), "caught": n_caught, "outcomes": results}
+    record.write("planted_faults", facts, former=former)
     print(f"{n_caught} of {len(results)} faults are detected")
 
 

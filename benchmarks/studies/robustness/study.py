@@ -40,7 +40,8 @@ def main():
     options = parser.parse_args()
     if options.only_random:
         command = f"python -m benchmarks.studies.robustness --only-random --minutes {options.minutes:g}"
-        write(record.load("robustness") | {"fuzzing": fuzzing.run(options.minutes) | {"command": command}})
+        recorded = record.load("robustness")
+        write(recorded | {"fuzzing": fuzzing.run(options.minutes) | {"command": command}}, recorded)
         return
     outcomes = list(run_monitored(cells(options.estimators, parameters=not options.quick)))
     for cell, (outcome, message) in outcomes:
@@ -51,13 +52,14 @@ def main():
         return
     if options.estimators:
         recorded = record.load("robustness")
-        write(recorded | merge(recorded, summary(outcomes), options.estimators))
+        write(recorded | merge(recorded, summary(outcomes), options.estimators), recorded)
         return
     write(summary(outcomes) | {"trials": trials.run(), "fuzzing": fuzzing.run(options.minutes)})
 
 
-def write(results):
-    record.write("robustness", results, packages=["torch", "hypothesis", "dask", "pyarrow", "pandas"])
+def write(results, former=None):
+    packages = ["torch", "hypothesis", "dask", "pyarrow", "pandas"]
+    record.write("robustness", results, packages, former=former)
 
 
 def summary(outcomes):

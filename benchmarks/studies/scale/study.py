@@ -131,15 +131,15 @@ def check_masses(out, n_rows, focal_sets):
 
 def sizes(arguments):
     """Run all methods at all sizes, both ways; other results on record are kept."""
-    runs = earlier_runs()
+    former = former_results("sizes", arguments)
+    runs = {(run["method"], run["way"], run["rows"]): run for run in former.get("runs", [])}
     for method in arguments.methods:
         for n_rows in arguments.rows:
             for way in WAYS if method != "nn_evclus" else WAYS[:1]:
                 runs[method, way, n_rows] = run_in_process(arguments, method, way, n_rows)
                 show(runs[method, way, n_rows])
-                record.write(
-                    "scale_sizes", sorted_results(runs), PACKAGES["sizes"]
-                )  # an interrupt keeps the results so far
+                # An interrupt keeps the results so far.
+                record.write("scale_sizes", sorted_results(runs), PACKAGES["sizes"], former=former)
     return sorted_results(runs)
 
 
@@ -149,12 +149,6 @@ def sorted_results(runs):
         (method, way, n_rows) for method in METHODS for way in WAYS for n_rows in sorted({key[2] for key in runs})
     ]
     return {"features": FEATURES, "clusters": CLUSTERS, "runs": [runs[key] for key in order if key in runs]}
-
-
-def earlier_runs():
-    if not (record.RESULTS / "scale_sizes.json").exists():
-        return {}
-    return {(run["method"], run["way"], run["rows"]): run for run in record.load("scale_sizes")["runs"]}
 
 
 def run_in_process(arguments, method, way, n_rows):
@@ -209,6 +203,15 @@ def forecast(arguments):
     return forecast.measure()
 
 
+def former_results(name, arguments):
+    """Return the recorded results of a part if only some of them are repeated."""
+    is_selection = {
+        "sizes": (arguments.rows, arguments.methods) != (ROWS, METHODS),
+        "engines": bool(arguments.engines),
+    }
+    return record.load_if_recorded(f"scale_{name}") if is_selection.get(name) else {}
+
+
 PARTS = {"costs": costs, "engines": engines, "small": small, "sizes": sizes, "forecast": forecast}
 PACKAGES = {
     "costs": ("torch", "pyarrow"),
@@ -235,7 +238,8 @@ def main():
         return
     arguments.folder.mkdir(exist_ok=True)
     for name in arguments.parts or PARTS:
-        record.write(f"scale_{name}", PARTS[name](arguments), PACKAGES[name])
+        former = former_results(name, arguments)
+        record.write(f"scale_{name}", PARTS[name](arguments), PACKAGES[name], former=former)
 
 
 if __name__ == "__main__":

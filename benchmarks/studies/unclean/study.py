@@ -358,14 +358,14 @@ def main():
     if not options.methods:
         show_targets(checks(results))
     if options.write:
-        record.write(options.write, merge(options.write, results))
+        former = record.load_if_recorded(options.write) if options.rows or options.methods else {}
+        record.write(options.write, merge(former, results), former=former)
 
 
-def merge(name, results):
-    """Return results together with the entries of other rows and methods in a file, and their commits."""
-    if not (record.RESULTS / f"{name}.json").exists():
+def merge(stored, results):
+    """Return results together with the entries of other rows and methods, and their commits."""
+    if not stored:
         return results
-    stored = record.load(name)
     for row in ROWS:
         measured = {entry["method"] for entry in results.get(row, ())}
         others = [entry for entry in stored.get(row, ()) if entry["method"] not in measured]

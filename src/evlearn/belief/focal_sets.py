@@ -363,7 +363,7 @@ class FocalSets:
 
     @cached_property
     def _members_by_size(self) -> list[tuple[slice, IntArray]]:
-        """Positions of the nonempty sets of each size, and a table with the members of each of these sets."""
+        """Positions of the nonempty sets of each size, which follow each other, and their members."""
         begin, members = self.lists
         sizes, first = np.unique(self.sizes, return_index=True)
         ends = [*first[1:], len(self)]

@@ -119,9 +119,7 @@ class SetCosts:
     def spreads(self, prototypes: FloatArray) -> FloatArray:
         """Return the mean squared distance of the prototypes of each set to their barycenter."""
         spreads, (larger_sets, all_sizes, members, ends) = np.zeros(len(self.spread)), self._larger_sets
-        blocks: Any = []
-        if len(members) * prototypes.shape[1] >= _NUMBERS:
-            blocks = np.flatnonzero(np.diff(ends[1:] * prototypes.shape[1] // _NUMBERS)) + 1
+        blocks = np.flatnonzero(np.diff(ends[1:] * prototypes.shape[1] // _NUMBERS)) + 1
         for start, stop in pairwise([0, *blocks, len(larger_sets)] if len(larger_sets) else []):
             sizes, first = all_sizes[start:stop], ends[start:stop] - ends[start]
             points = prototypes[members[ends[start] : ends[stop]]]

@@ -31,11 +31,18 @@ def sum_agreements(
     cdef:
         Py_ssize_t n = points.shape[0], n_landmarks = exponents.shape[0], first = 0, start
         int d = <int>points.shape[1], f = <int>factors.shape[0], t, n_tiles
-        void* memory = malloc(TILES * SAMPLES * (d + f) * sizeof(double) + LINE)
-        double* tiles = <double*>((<size_t>memory + LINE) & ~<size_t>(LINE - 1))
-        double* totals = tiles + TILES * SAMPLES * d
+        void* memory
+        double* tiles
+        double* totals
+    if exponents.shape[1] != d or factors.shape[1] != n_landmarks or sums.shape[0] != n or sums.shape[1] > f:
+        raise ValueError("points, exponents, factors and sums must have compatible shapes.")
+    if n_landmarks % PADDED or f % PADDED:
+        raise ValueError(f"exponents and factors must be padded to multiples of {PADDED} rows.")
+    memory = malloc(TILES * SAMPLES * (d + f) * sizeof(double) + LINE)
     if memory == NULL:
         raise MemoryError
+    tiles = <double*>((<size_t>memory + LINE) & ~<size_t>(LINE - 1))
+    totals = tiles + TILES * SAMPLES * d
     with nogil:
         while first < n:
             n_tiles = <int>min(TILES, (n - first + SAMPLES - 1) // SAMPLES)

@@ -27,12 +27,14 @@ cdef double BETTER = 1 + 1e-12
 
 def sweep(
     int[::1] labels, const place[::1] indptr, const place[::1] indices, const real[::1] weights, const int[::1] order,
-    Py_ssize_t n_labels, const place[::1] starts, const place[::1] watchers, unsigned char[::1] pending, double[::1] agreements,
+    Py_ssize_t n_labels, const place[::1] starts, const place[::1] reverse, unsigned char[::1] pending,
+    double[::1] agreements,
 ):
     """Assign the label with the most votes to the samples in `order`; return the number of changes, and the gain.
 
     Only samples that are `pending` can change: those with a neighbor that has changed since their last visit. Sample i
-    is a neighbor of the samples `watchers[starts[i]:starts[i + 1]]`. `agreements` receives the votes for the labels of samples.
+    is a neighbor of the samples `reverse[starts[i]:starts[i + 1]]`. `agreements` receives the votes for the labels of
+    samples.
     """
     cdef:
         Py_ssize_t t, i, e, changed = 0
@@ -74,7 +76,7 @@ def sweep(
                 gain += most - agreements[i]
                 agreements[i] = most
                 for e in range(starts[i], starts[i + 1]):
-                    pending[watchers[e]] = 1
+                    pending[reverse[e]] = 1
     free(votes)
     free(seen)
     return changed, gain
@@ -102,7 +104,7 @@ def agreement(
     const int[::1] labels, const place[::1] indptr, const place[::1] indices, const real[::1] weights,
     const unsigned char[::1] pending, double[::1] agreements,
 ):
-    """Update `agreements` for the samples that are `pending`, and return its sum: the weights of neighbors with the same label."""
+    """Update `agreements` for the samples that are `pending`, and return the sum of weights of equal labels."""
     cdef:
         Py_ssize_t i, e
         double total = 0.0, row

@@ -4,7 +4,8 @@
  * feature by feature so that loops run over points. Query rows are also in leaves of a tree, and the rows of a leaf are
  * processed together, so that they share cached data. Ties are resolved in favor of the lowest index, independently of
  * the order of traversal. If there are many neighbors, candidates are collected until they are about twice as many, and
- * then the nearest are selected. Compiled for 2 instruction sets (processor.h), both without FMA, so that the same squares result.
+ * then the nearest are selected. Compiled for 2 instruction sets (processor.h), both without FMA, so that the same squares
+ * result.
  */
 #ifndef EVLEARN_NEIGHBORS_H
 #define EVLEARN_NEIGHBORS_H
@@ -15,6 +16,10 @@
 #include <string.h>
 
 #include "processor.h"
+
+#ifndef __SIZEOF_INT128__
+#error "evidential-learn needs a 64-bit processor and compiler, for integers of 128 bits."
+#endif
 
 #define EVLEARN_LEAF 32
 #define EVLEARN_FOURS (EVLEARN_LEAF / 4)
@@ -78,12 +83,12 @@ static inline ptrdiff_t evlearn_capacity(int k) { return 2 * (ptrdiff_t)k + EVLE
 #undef EVLEARN_TARGET
 #endif
 
-/* Write the k nearest samples of all rows in a leaf of `asking`; exclude the same index if `others` is set. `candidates`
+/* Write the k nearest samples of all rows in a leaf of `queries`; exclude the same index if `others` is set. `candidates`
  * is memory for EVLEARN_LEAF rows. */
-static inline void evlearn_nearest(const evlearn_tree *tree, const evlearn_tree *asking, int leaf, int others, int k,
+static inline void evlearn_nearest(const evlearn_tree *tree, const evlearn_tree *queries, int leaf, int others, int k,
                                    evlearn_candidate *candidates, int *indices, double *squares)
 {
-    EVLEARN_CALL(nearest, tree, asking, leaf, others, k, candidates, (int)evlearn_capacity(k), indices, squares);
+    EVLEARN_CALL(nearest, tree, queries, leaf, others, k, candidates, (int)evlearn_capacity(k), indices, squares);
 }
 
 #endif

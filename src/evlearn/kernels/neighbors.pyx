@@ -27,7 +27,7 @@ cdef extern from "neighbors.h" nogil:
         pass
     Py_ssize_t evlearn_capacity(int k) noexcept
     void evlearn_nearest(
-        const evlearn_tree* tree, const evlearn_tree* asking, int leaf, int others, int k,
+        const evlearn_tree* tree, const evlearn_tree* queries, int leaf, int others, int k,
         evlearn_candidate* candidates, int* indices, double* squares) noexcept
 
 LEAF = EVLEARN_LEAF
@@ -49,13 +49,13 @@ cdef evlearn_tree describe(
     return tree
 
 
-def nearest(tree, asking, int first, int stop, bint others, int[:, ::1] indices, double[:, ::1] squares):
+def nearest(tree, queries, int first, int stop, bint others, int[:, ::1] indices, double[:, ::1] squares):
     """Fill the outputs for the leaves `first` to `stop` of the query tree; `others` excludes a row from its neighbors.
 
     Trees are tuples (lower, upper, points, numbers, smallest). The caller checks shapes.
     """
     cdef evlearn_tree inside = describe(tree[0], tree[1], tree[2], tree[3], tree[4])
-    cdef evlearn_tree outside = describe(asking[0], asking[1], asking[2], asking[3], asking[4])
+    cdef evlearn_tree outside = describe(queries[0], queries[1], queries[2], queries[3], queries[4])
     cdef int leaf, k = <int>indices.shape[1]
     cdef evlearn_candidate* candidates = <evlearn_candidate*>malloc(
         EVLEARN_LEAF * evlearn_capacity(k) * sizeof(evlearn_candidate))
@@ -78,8 +78,7 @@ def nearest_of_few(tree, const double[:, ::1] rows, int[:, ::1] indices, double[
     cdef int numbers[EVLEARN_LEAF]
     cdef int smallest[2]
     cdef double *lower = <double*>malloc((4 * width + d * EVLEARN_LEAF) * sizeof(double))
-    cdef evlearn_candidate* candidates = <evlearn_candidate*>malloc(
-        EVLEARN_LEAF * evlearn_capacity(k) * sizeof(evlearn_candidate))
+    cdef evlearn_candidate* candidates = <evlearn_candidate*>malloc(n * evlearn_capacity(k) * sizeof(evlearn_candidate))
     if lower == NULL or candidates == NULL:
         free(lower)
         free(candidates)

@@ -126,39 +126,39 @@ typedef struct {
     evlearn_candidate *candidates;
     int counts[EVLEARN_LEAF];
     evlearn_candidate bounds[EVLEARN_LEAF], bound;
-} EVLEARN_NAME(company);
+} EVLEARN_NAME(group);
 
-EVLEARN_TARGET static inline void EVLEARN_NAME(begin)(EVLEARN_NAME(company) *who)
+EVLEARN_TARGET static inline void EVLEARN_NAME(begin)(EVLEARN_NAME(group) *group)
 {
-    for (who->n = 0; who->n < EVLEARN_LEAF && who->numbers[who->n] < INT_MAX; who->n++) {
-        who->counts[who->n] = 0;
-        who->bounds[who->n] = evlearn_candidate_of(INFINITY, INT_MAX);
+    for (group->n = 0; group->n < EVLEARN_LEAF && group->numbers[group->n] < INT_MAX; group->n++) {
+        group->counts[group->n] = 0;
+        group->bounds[group->n] = evlearn_candidate_of(INFINITY, INT_MAX);
     }
-    who->bound = evlearn_candidate_of(INFINITY, INT_MAX);
+    group->bound = evlearn_candidate_of(INFINITY, INT_MAX);
 }
 
 /* Keep the k nearest candidates of a row, in order if k is small. */
-EVLEARN_TARGET static inline void EVLEARN_NAME(keep)(EVLEARN_NAME(company) *who, int p)
+EVLEARN_TARGET static inline void EVLEARN_NAME(keep)(EVLEARN_NAME(group) *group, int p)
 {
-    evlearn_candidate *candidates = who->candidates + (ptrdiff_t)p * who->capacity;
-    if (who->counts[p] < who->k) return;
-    if (who->k > EVLEARN_FEW) EVLEARN_NAME(select)(candidates, who->counts[p], who->k);
-    who->counts[p] = who->k;
-    who->bounds[p] = candidates[who->k - 1];
+    evlearn_candidate *candidates = group->candidates + (ptrdiff_t)p * group->capacity;
+    if (group->counts[p] < group->k) return;
+    if (group->k > EVLEARN_FEW) EVLEARN_NAME(select)(candidates, group->counts[p], group->k);
+    group->counts[p] = group->k;
+    group->bounds[p] = candidates[group->k - 1];
 }
 
 /* Write the nearest candidates of all rows in order. */
-EVLEARN_TARGET static inline void EVLEARN_NAME(finish)(EVLEARN_NAME(company) *who, int *indices, double *squares)
+EVLEARN_TARGET static inline void EVLEARN_NAME(finish)(EVLEARN_NAME(group) *group, int *indices, double *squares)
 {
-    for (int p = 0; p < who->n; p++) {
-        evlearn_candidate *candidates = who->candidates + (ptrdiff_t)p * who->capacity;
-        ptrdiff_t first = (ptrdiff_t)who->numbers[p] * who->k;
-        EVLEARN_NAME(keep)(who, p);
-        if (who->k > EVLEARN_FEW) EVLEARN_NAME(sort)(candidates, who->counts[p]);
-        for (int place = 0; place < who->k; place++) {
-            int found = place < who->counts[p];
-            indices[first + place] = found ? (int)candidates[place] : INT_MAX;
-            squares[first + place] = found ? evlearn_square_of(candidates[place]) : INFINITY;
+    for (int p = 0; p < group->n; p++) {
+        evlearn_candidate *candidates = group->candidates + (ptrdiff_t)p * group->capacity;
+        ptrdiff_t first = (ptrdiff_t)group->numbers[p] * group->k;
+        EVLEARN_NAME(keep)(group, p);
+        if (group->k > EVLEARN_FEW) EVLEARN_NAME(sort)(candidates, group->counts[p]);
+        for (int place = 0; place < group->k; place++) {
+            int exists = place < group->counts[p];
+            indices[first + place] = exists ? (int)candidates[place] : INT_MAX;
+            squares[first + place] = exists ? evlearn_square_of(candidates[place]) : INFINITY;
         }
     }
 }
@@ -170,41 +170,41 @@ EVLEARN_TARGET static inline int EVLEARN_NAME(useless)(double gap, int smallest,
     return gap * EVLEARN_SURE > far || (far == 0 && smallest > (int)bound);
 }
 
-EVLEARN_TARGET static inline void EVLEARN_NAME(visit)(EVLEARN_NAME(company) *who, const evlearn_tree *tree, int node)
+EVLEARN_TARGET static inline void EVLEARN_NAME(visit)(EVLEARN_NAME(group) *group, const evlearn_tree *tree, int node)
 {
     ptrdiff_t leaf = node - tree->n_leaves, box = (ptrdiff_t)node * tree->width;
     double gaps[EVLEARN_LEAF];
-    int d = tree->d, k = who->k;
-    EVLEARN_NAME(gaps)(tree->lower + box, tree->upper + box, who->rows, d, gaps);
-    for (int p = 0; p < who->n; p++) {
-        if (EVLEARN_NAME(useless)(gaps[p], tree->smallest[node], who->bounds[p])) continue;
-        who->counts[p] = EVLEARN_NAME(scan)(
-            tree->points + leaf * d * EVLEARN_LEAF, tree->numbers + leaf * EVLEARN_LEAF, who->rows + p, d,
-            who->others ? who->numbers[p] : -1, who->bounds[p], k, who->candidates + (ptrdiff_t)p * who->capacity,
-            who->counts[p]);
-        if (k <= EVLEARN_FEW || who->counts[p] + EVLEARN_LEAF >= who->capacity) EVLEARN_NAME(keep)(who, p);
+    int d = tree->d, k = group->k;
+    EVLEARN_NAME(gaps)(tree->lower + box, tree->upper + box, group->rows, d, gaps);
+    for (int p = 0; p < group->n; p++) {
+        if (EVLEARN_NAME(useless)(gaps[p], tree->smallest[node], group->bounds[p])) continue;
+        group->counts[p] = EVLEARN_NAME(scan)(
+            tree->points + leaf * d * EVLEARN_LEAF, tree->numbers + leaf * EVLEARN_LEAF, group->rows + p, d,
+            group->others ? group->numbers[p] : -1, group->bounds[p], k, group->candidates + (ptrdiff_t)p * group->capacity,
+            group->counts[p]);
+        if (k <= EVLEARN_FEW || group->counts[p] + EVLEARN_LEAF >= group->capacity) EVLEARN_NAME(keep)(group, p);
     }
-    who->bound = 0;
-    for (int p = 0; p < who->n; p++) who->bound = who->bounds[p] > who->bound ? who->bounds[p] : who->bound;
+    group->bound = 0;
+    for (int p = 0; p < group->n; p++) group->bound = group->bounds[p] > group->bound ? group->bounds[p] : group->bound;
 }
 
-EVLEARN_TARGET static void EVLEARN_NAME(nearest)(const evlearn_tree *tree, const evlearn_tree *asking, int leaf, int others,
+EVLEARN_TARGET static void EVLEARN_NAME(nearest)(const evlearn_tree *tree, const evlearn_tree *queries, int leaf, int others,
                                                  int k, evlearn_candidate *candidates, int capacity, int *indices,
                                                  double *squares)
 {
     int width = tree->width, waiting = 1, nodes[EVLEARN_DEPTH] = {1};
     double far[EVLEARN_DEPTH] = {0};
-    const double *lower = asking->lower + (ptrdiff_t)(asking->n_leaves + leaf) * width;
-    const double *upper = asking->upper + (ptrdiff_t)(asking->n_leaves + leaf) * width;
-    EVLEARN_NAME(company) who = {.others = others, .k = k, .capacity = capacity, .candidates = candidates};
-    who.rows = asking->points + (ptrdiff_t)leaf * tree->d * EVLEARN_LEAF;
-    who.numbers = asking->numbers + (ptrdiff_t)leaf * EVLEARN_LEAF;
-    EVLEARN_NAME(begin)(&who);
+    const double *lower = queries->lower + (ptrdiff_t)(queries->n_leaves + leaf) * width;
+    const double *upper = queries->upper + (ptrdiff_t)(queries->n_leaves + leaf) * width;
+    EVLEARN_NAME(group) group = {.others = others, .k = k, .capacity = capacity, .candidates = candidates};
+    group.rows = queries->points + (ptrdiff_t)leaf * tree->d * EVLEARN_LEAF;
+    group.numbers = queries->numbers + (ptrdiff_t)leaf * EVLEARN_LEAF;
+    EVLEARN_NAME(begin)(&group);
     while (waiting > 0) {
         int node = nodes[--waiting];
-        if (EVLEARN_NAME(useless)(far[waiting], tree->smallest[node], who.bound)) continue;
+        if (EVLEARN_NAME(useless)(far[waiting], tree->smallest[node], group.bound)) continue;
         if (node >= tree->n_leaves) {
-            EVLEARN_NAME(visit)(&who, tree, node);
+            EVLEARN_NAME(visit)(&group, tree, node);
             continue;
         }
         const double *left_lower = tree->lower + 2 * (ptrdiff_t)node * width;
@@ -217,5 +217,5 @@ EVLEARN_TARGET static void EVLEARN_NAME(nearest)(const evlearn_tree *tree, const
         nodes[waiting] = 2 * node + nearer;
         far[waiting++] = nearer ? right : left;
     }
-    EVLEARN_NAME(finish)(&who, indices, squares);
+    EVLEARN_NAME(finish)(&group, indices, squares);
 }

@@ -1,8 +1,9 @@
 /* Selection of the instruction set.
  *
- * Loops over rows are compiled for any processor and, on x86-64, also for AVX2 and FMA; the version is selected at run
- * time. Their order of summation differs, so results can differ in the last digits. The environment variable
- * EVLEARN_PROCESSOR=baseline selects the first version on all processors.
+ * Loops over rows are compiled for any processor and, on x86-64, also for AVX2, most of them with FMA, and some for
+ * AVX-512; the version is selected at run time. Their order of summation or their rounding differs, so results can differ
+ * in the last digits. The environment variable EVLEARN_PROCESSOR=baseline selects the first version on all processors,
+ * and EVLEARN_PROCESSOR=avx2 excludes AVX-512.
  */
 #ifndef EVLEARN_PROCESSOR_H
 #define EVLEARN_PROCESSOR_H
@@ -33,18 +34,19 @@ typedef double evlearn_four __attribute__((vector_size(32), aligned(8), may_alia
 static inline int evlearn_ask_processor(void)
 {
     unsigned a, b, c, d, kept, high;
-    const char *wanted = getenv("EVLEARN_PROCESSOR");
-    if (wanted != NULL && strcmp(wanted, "baseline") == 0) return 0;
+    const char *setting = getenv("EVLEARN_PROCESSOR");
+    if (setting != NULL && strcmp(setting, "baseline") == 0) return 0;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_FMA) || !(c & bit_OSXSAVE)) return 0;
     __asm__("xgetbv" : "=a"(kept), "=d"(high) : "c"(0));
     if ((kept & 6) != 6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & bit_AVX2)) return 0;
+    if (setting != NULL && strcmp(setting, "avx2") == 0) return 1;
     return (kept & 0xe6) == 0xe6 && (b & bit_AVX512F) && (b & bit_AVX512DQ) && (b & bit_AVX512VL) ? 2 : 1;
 }
 
 /* Detected once; concurrent calls get the same result. */
 static inline int evlearn_processor(void)
 {
-    static int known; /* the answer and 1 */
+    static int known; /* the result plus 1; 0 before the detection */
     int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (!answer) {
         answer = evlearn_ask_processor() + 1;

@@ -277,11 +277,14 @@ def solve_shared(const double[:, ::1] Q, const double[:, ::1] u, double[:, ::1] 
     cdef:
         Py_ssize_t n = u.shape[0], row, unfinished = 0
         int f = <int>u.shape[1], n_faces = 1 << f if f <= MOST_SETS else 0, face
-        Face** faces = <Face**>calloc(n_faces + 1, sizeof(Face*))
-        double* work = <double*>malloc(work_size(f) * sizeof(double))
-        int* places = <int*>malloc(2 * f * sizeof(int))
+        Face** faces
+        double* work
+        int* places
     if m.shape[0] != n or m.shape[1] != f or Q.shape[0] != f or Q.shape[1] != f:
         raise ValueError("Q, u and m must have compatible shapes.")
+    faces = <Face**>calloc(n_faces + 1, sizeof(Face*))
+    work = <double*>malloc(work_size(f) * sizeof(double))
+    places = <int*>malloc(2 * f * sizeof(int))
     if faces == NULL or work == NULL or places == NULL:
         unfinished = -1
     else:
@@ -329,11 +332,15 @@ cdef bint solve_by_faces(const double* Q, const double* u, double* m, int f, Fac
         if wrong == 0:
             break
         face ^= wrong
+        if face == 0:  # by rounding errors
+            return False
     else:
         return False
     for i in range(f):
         m[i] = z[i] if face >> i & 1 else 0.0
         total += m[i]
+    if not total > 0.5:  # the linear terms are not finite
+        return False
     for i in range(f):
         m[i] /= total
     return True

@@ -66,6 +66,9 @@ class GaussianReplicates:
         if not number * c * d:
             raise ValueError(f"means must not be empty, got shape {self.mixtures.means.shape}.")
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"mixtures": self.mixtures, "units": self.units}  # without factors, which can be computed again
+
     def __len__(self) -> int:
         """Return the number of mixtures."""
         return len(self.mixtures.weights)

@@ -26,7 +26,7 @@ from evlearn import belief as bf
 from evlearn import watching
 from evlearn.belief import FocalSets
 from evlearn.cluster import EKNNClus
-from evlearn.cluster.neighbors.label_search import Support, combine_evidence, find_watchers, search_labels
+from evlearn.cluster.neighbors.label_search import Support, combine_evidence, reverse_neighbors, search_labels
 from evlearn.datasets import make_fourclass
 from evlearn.exceptions import CollapseWarning
 from evlearn.export.models import load_model, save_model
@@ -156,12 +156,14 @@ def test_in_a_symmetric_graph_every_change_increases_the_objective(seed):
     before = agreement(labels, *arrays, *state)
     for k in range(200):
         order = np.array([k % 40], dtype=np.int32)
-        changed, gain = sweep(labels, *arrays, order, 40, *find_watchers(graph), *state)
+        changed, gain = sweep(labels, *arrays, order, 40, *reverse_neighbors(graph), *state)
         after = agreement(labels, *arrays, *state)
         assert changed == (after > before)
         assert after - before == pytest.approx(2 * gain, abs=1e-9)
         before = after
-    trace = search_labels(graph, np.arange(40, dtype=np.int32), draw_orders(random, 40), max_iter=200)
+    trace = search_labels(
+        graph, reverse_neighbors(graph), np.arange(40, dtype=np.int32), draw_orders(random, 40), max_iter=200
+    )
     assert trace.converged
     assert (np.diff(trace.history) >= 0).all()
 
@@ -172,7 +174,11 @@ def test_at_convergence_each_sample_has_the_label_with_the_most_votes(seed, unio
     graph, random = make_graph(seed)
     graph = csr_array(graph.maximum(graph.T)) if union else graph
     trace = search_labels(
-        graph, random.integers(10, size=40).astype(np.int32), draw_orders(random, 40), max_iter=200
+        graph,
+        reverse_neighbors(graph),
+        random.integers(10, size=40).astype(np.int32),
+        draw_orders(random, 40),
+        max_iter=200,
     )
     if not trace.converged:
         assert not union  # labels of a directed graph may cycle

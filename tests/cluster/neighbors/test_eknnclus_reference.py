@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn.cluster import EKNNClus
-from evlearn.cluster.neighbors.label_search import Support, combine_evidence, search_labels
+from evlearn.cluster.neighbors.label_search import Support, combine_evidence, reverse_neighbors, search_labels
 from evlearn.neighbors import find_neighbors
 
 CASES = {
@@ -52,7 +52,9 @@ def test_the_same_visits_give_the_labels_passes_and_masses_of_r(reference, name)
     np.testing.assert_allclose(support(graph.data), case.arrays["W"].ravel(), rtol=1e-6)
     weights = csr_array((case.arrays["W"].ravel(), graph.indices, graph.indptr), shape=graph.shape)
     orders = visits(case)
-    trace = search_labels(weights, from_zero(case.arrays["y0_1b"]), orders, max_iter=len(orders))
+    trace = search_labels(
+        weights, reverse_neighbors(weights), from_zero(case.arrays["y0_1b"]), orders, max_iter=len(orders)
+    )
     assert trace.converged
     assert trace.n_iter == case.scalars["iterations"]
     labels = np.unique(trace.state, return_inverse=True)[1]
@@ -66,7 +68,9 @@ def test_the_same_visits_give_the_labels_of_r_in_s2(reference, s2):
     graph = find_neighbors(s2, 200, metric="euclidean", n_jobs=None, keep=True).to_graph()
     weights = Support.of(graph, q=0.9, power=2, min_distance=1e-6).weigh(graph)
     orders = visits(case)
-    trace = search_labels(weights, from_zero(case.arrays["y0_1b"]), orders, max_iter=len(orders))
+    trace = search_labels(
+        weights, reverse_neighbors(weights), from_zero(case.arrays["y0_1b"]), orders, max_iter=len(orders)
+    )
     labels = np.unique(trace.state, return_inverse=True)[1]
     np.testing.assert_array_equal(labels, case.arrays["y_pl_1b"] - 1)
     assert trace.converged

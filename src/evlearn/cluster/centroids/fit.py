@@ -310,8 +310,7 @@ class FittedPrototypes:
     def drift(self) -> float:
         """Return the sum of squared distances to the nearest prototype, relative to that of k-means.
 
-        The result is 1 if prototypes did not start at k-means, or if the fit was
-        resumed.
+        The result is 1 if prototypes did not start at k-means, or if the fit was resumed.
         """
         if self.summary is None or self.reference is None:
             return 1.0
@@ -467,7 +466,10 @@ def first_state(settings: PrototypeSettings, rows: RowDataset, weights: FloatArr
         starts = [best]
     focal_sets = trial.sets(starts[0])
     return FitState(
-        *(summary.coordinates, parameters, focal_sets, np.stack(starts)),
+        summary.coordinates,
+        parameters,
+        focal_sets,
+        np.stack(starts),
         summary=full_summary,
         ordinary=summary,
         reference=reference,

@@ -51,7 +51,7 @@ class FitState:
     summary : DataSummary or None, default=None
         Sample of the rows; not part of a checkpoint.
     ordinary : DataSummary or None, default=None
-        The same without gross errors; not part of a checkpoint.
+        `summary` without gross errors; not part of a checkpoint.
     reference : ndarray of shape (n_clusters, n_features) or None, default=None
         Solution of k-means, if prototypes start there; not part of a checkpoint.
     """

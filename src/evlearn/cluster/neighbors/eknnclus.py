@@ -20,7 +20,7 @@ from evlearn.cluster.neighbors.label_search import (
     LabelArray,
     Support,
     combine_evidence,
-    find_watchers,
+    reverse_neighbors,
     search_labels,
 )
 from evlearn.neighbors import Neighbors, find_copies, find_nearest, find_neighbors, is_metric
@@ -324,15 +324,13 @@ class EKNNClus(EvidentialClusterer):
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_init)
 
         report = Steps(self.max_iter, self.n_init, unit="pass")
-        watchers = find_watchers(weights)
+        reverse = reverse_neighbors(weights)
 
         def run_start(seed: int) -> Trace[LabelArray]:
             generator = np.random.RandomState(seed)
             start = self._start(weights.shape[0], generator) if init is None else init
             orders = self._orders(weights.shape[0], generator)
-            return search_labels(
-                weights, start, orders, max_iter=self.max_iter, watchers=watchers, stop=stop, report=report
-            )
+            return search_labels(weights, reverse, start, orders, max_iter=self.max_iter, stop=stop, report=report)
 
         return best_descent(
             run_start,

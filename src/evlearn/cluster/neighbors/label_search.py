@@ -23,7 +23,7 @@ from evlearn.utils.validation import check_shape
 
 LabelArray = npt.NDArray[np.int32]
 #: Samples of which each sample is a neighbor, in CSR form.
-Watchers = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+ReverseNeighbors = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 #: Minimum support of a neighbor, and minimum difference of the support from 1.
 _MIN_SUPPORT, _MIN_DOUBT = 1e-6, 1e-12
@@ -99,37 +99,36 @@ class Support:
 
 def search_labels(
     weights: csr_array,
+    reverse: ReverseNeighbors,
     labels: LabelArray,
     orders: Iterable[LabelArray],
     *,
     max_iter: int,
-    watchers: Watchers | None = None,
     stop: Event | None = None,
     report: Report | None = None,
 ) -> Trace[LabelArray]:
     r"""Assign to samples the label with the largest weight among their neighbors, until no label changes.
 
     The objective is half the sum of the weights of neighbors with the same label. In a symmetric graph, every
-    change increases it; in other graphs, most changes do. `watchers` are those of `find_watchers`, found once for
-    several starts.
+    change increases it; in other graphs, most changes do. `reverse` contains the `reverse_neighbors`, which
+    are computed once for several starts.
     """
     graph = (weights.indptr, weights.indices, weights.data)
-    starts, samples = find_watchers(weights) if watchers is None else watchers
     n_labels = int(labels.max()) + 1
     visits = iter(orders)
     pending, agreements = np.ones(len(labels), dtype=np.uint8), np.empty(len(labels))
 
     def step(labels: LabelArray) -> tuple[LabelArray, float, bool]:
         labels = labels.copy()
-        n_changed, _ = sweep(labels, *graph, next(visits), n_labels, starts, samples, pending, agreements)
+        n_changed, _ = sweep(labels, *graph, next(visits), n_labels, *reverse, pending, agreements)
         return labels, agreement(labels, *graph, pending, agreements) / 2, n_changed == 0
 
     start = Trace(labels, [agreement(labels, *graph, pending, agreements) / 2])
     return descend(step, start, max_iter=max_iter, stop=stop, report=report)
 
 
-def find_watchers(graph: csr_array) -> Watchers:
-    """Return the samples of which each sample is a neighbor: the places of the first, and their numbers."""
+def reverse_neighbors(graph: csr_array) -> ReverseNeighbors:
+    """Return the samples of which each sample is a neighbor, in CSR form: where those of each begin, and all."""
     pattern = csr_array((np.zeros(graph.nnz, dtype=np.int8), graph.indices, graph.indptr), shape=graph.shape)
     columns = pattern.tocsc()
     dtype = graph.indptr.dtype
