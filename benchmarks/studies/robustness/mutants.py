@@ -122,7 +122,7 @@ class Copy:
 
     def _touched(self, file):
         """Return the kernels that include a file: ``gram_body.h`` is included by ``evclus.pyx``."""
-        owners = {"gram": "evclus"}
+        owners = {"gram": "evclus", "faces": "simplex_qp"}
         name = Path(file).stem.removesuffix("_body")
         return [library for library in self.compiled if library.name.split(".")[0] == owners.get(name, name)]
 
