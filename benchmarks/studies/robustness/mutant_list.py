@@ -1237,8 +1237,8 @@ OF_ROBUST_DEFAULTS = [
     ),
     Mutant(
         "cluster/centroids/kmeans.py",
-        "candidates, all_nearest = [solutions, [trimmed]], [nearest, Nearest.of(rows, trimmed)]",
-        "candidates, all_nearest = [solutions, solutions], [nearest, Nearest.of(rows, trimmed)]",
+        "isolated = _find_isolated(rows, all_nearest[1], narrow)",
+        "isolated = _find_isolated(rows, nearest, narrow)",
         "errors at a few points capture prototypes",
     ),
     Mutant(
