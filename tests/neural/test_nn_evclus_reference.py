@@ -158,6 +158,13 @@ def test_training_from_the_stored_start_ends_no_higher_than_r(case, request):
 
 @pytest.mark.slow
 def test_the_estimator_ends_no_higher_than_r(case):
+    """The median of 3 seeds, because last digits of the start can decide on the local minimum."""
+    objectives = [case.unit * fitted(case, seed).objective_ for seed in range(3)]
+    assert np.median(objectives) <= case.scalars["loss_at_returned_param"] * (1 + 1e-9)
+
+
+def fitted(case, seed):
+    """Fit the estimator with the settings of a case."""
     settings, arrays = case.parameters, case.arrays
     side_information = case.side_information()
     labels = np.full(len(case.X), -1)
@@ -173,7 +180,7 @@ def test_the_estimator_ends_no_higher_than_r(case):
         **case.weights,
         max_iter=case.scalars["iterations"],
         n_init=3,
-        random_state=0,
+        random_state=seed,
     )
     constraints = PairwiseConstraints(
         side_information.pairs[side_information.is_must_link],
@@ -181,8 +188,7 @@ def test_the_estimator_ends_no_higher_than_r(case):
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # R has the same number of iterations
-        model.fit(case.X, labels=labels if len(side_information.labeled) else None, constraints=constraints)
-    assert case.unit * model.objective_ <= case.scalars["loss_at_returned_param"] * (1 + 1e-9)
+        return model.fit(case.X, labels=labels if len(side_information.labeled) else None, constraints=constraints)
 
 
 def test_losses_of_a_mini_batch_are_those_of_r(reference_file):
