@@ -19,7 +19,7 @@ _GROUPS = {
         *("conformal_classes", "fusion"),
         *("answers_views", "case_cells", "embeddings_job", "fuzz_files", "label_issues_judged", "mutants"),
         *("planted_faults", "reproduction_bootclus", "reproduction_coverage", "reproduction_defaults"),
-        *("reproduction_kcevclus", "reproduction_nnevclus", "reproduction_recomputed", "reproduction_slides"),
+        *("reproduction_nnevclus", "reproduction_recomputed"),
         *("robustness", "unclean", "unclean_customers", "unclean_embeddings"),
     ),
     PEERS: (
@@ -30,7 +30,7 @@ _GROUPS = {
         *("scale_bootclus", "scale_clusters", "scale_costs", "scale_ecm_iteration", "scale_eknnclus"),
         *("scale_embeddings", "scale_engine", "scale_engines", "scale_ensemble", "scale_epochs", "scale_evclus"),
         *("scale_forecast", "scale_kills", "scale_many_embeddings", "scale_one_call", "scale_one_row"),
-        *("scale_ratios", "scale_service", "scale_service_example", "scale_sizes", "scale_small", "scale_starts"),
+        *("scale_service", "scale_sizes", "scale_small", "scale_starts"),
         "scale_very_many_clusters",
     ),
     DATA: ("answers_images", "answers_tables", "case_brain", "case_sensors"),
