@@ -18,7 +18,7 @@ _GROUPS = {
         *("answers_coverage", "answers_deciles", "answers_n_clusters", "answers_one_call", "answers_robust"),
         *("conformal_classes", "fusion"),
         *("answers_views", "case_cells", "embeddings_job", "fuzz_files", "label_issues_judged", "mutants"),
-        *("planted_faults", "reproduction_bootclus", "reproduction_coverage", "reproduction_defaults"),
+        *("planted_faults", "reproduction_bootclus", "reproduction_coverage"),
         *("reproduction_nnevclus", "reproduction_recomputed"),
         *("robustness", "unclean", "unclean_customers", "unclean_embeddings"),
     ),
