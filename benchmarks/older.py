@@ -23,7 +23,7 @@ _GROUPS = {
         *("robustness", "unclean", "unclean_customers", "unclean_embeddings"),
     ),
     PEERS: (
-        *("against", "peers_active", "peers_ecm_fit", "peers_eknn", "peers_nn_constraints", "peers_nn_evclus"),
+        *("peers_active", "peers_ecm_fit", "peers_eknn", "peers_nn_constraints", "peers_nn_evclus"),
         "peers_side_by_side",
     ),
     DISK: (

@@ -20,8 +20,6 @@ from benchmarks.common import command_line, record, sources
 from benchmarks.older import OLDER
 
 CURRENT, STALE, UNKNOWN = "current", "stale", "without digest"
-#: Modules of results without a digest whose command does not contain a module.
-MODULES = {"against": "benchmarks.regression"}
 MAX_NAMES = 4
 
 
@@ -49,7 +47,7 @@ def status(name):
             return Status(name, CURRENT, f"measured on {result['date']}, at commit {result['commit']}")
         reason = f"sources of {origin['module']} differ from those of commit {result['commit']}, {result['date']}"
         return Status(name, STALE, reason)
-    module = module_of(name, result["command"])
+    module = module_of(result["command"])
     if sources.path_of(module) is None:
         return Status(name, UNKNOWN, f"measured on {result['date']}; its module is unknown")
     names = sources.files(module)
@@ -61,10 +59,10 @@ def status(name):
     return Status(name, UNKNOWN, f"{reason}: {names_listed}" if changed else reason)
 
 
-def module_of(name, command):
+def module_of(command):
     """Return the module of a command."""
     words = command.split()
-    return MODULES.get(name) or (words[2] if words[1:2] == ["-m"] else "")
+    return words[2] if words[1:2] == ["-m"] else ""
 
 
 def unexpected(statuses):

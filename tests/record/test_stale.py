@@ -203,7 +203,7 @@ def test_the_command_lists_all_results_and_fails_only_if_requested(monkeypatch, 
 @pytest.mark.parametrize("path", sorted(record.RESULTS.glob("*.json")), ids=lambda path: path.stem)
 def test_the_module_of_each_result_is_known(path):
     result = json.loads(Path(path).read_text())
-    module = (result.get("sources") or {}).get("module") or stale.module_of(path.stem, result["command"])
+    module = (result.get("sources") or {}).get("module") or stale.module_of(result["command"])
     assert sources.path_of(module) is not None
 
 
