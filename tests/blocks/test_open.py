@@ -256,7 +256,7 @@ def test_a_url_without_a_file_is_explained():
 
 
 def test_missing_values_in_opened_rows_are_refused_with_a_remedy():
-    frame = pd.DataFrame(X, columns=NAMES)
+    frame = pd.DataFrame(X.copy(), columns=NAMES)
     frame.iloc[3, 1] = np.nan
     with pytest.raises(ValueError, match="passed to the estimator itself, without open_dataset"):
         open_dataset(frame)

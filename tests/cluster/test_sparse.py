@@ -86,7 +86,7 @@ def test_the_start_for_many_sparse_samples_uses_a_subset_of_them():
 
 
 def test_coordinates_preserve_distances_and_can_be_inverted():
-    X = sparse.random_array((30, 500), density=0.05, rng=np.random.default_rng(0), format="csr")
+    X = sparse.csr_array(sparse.random(30, 500, density=0.05, random_state=np.random.default_rng(0)))
     rows, weights = distinct_rows(SparseBlock(sparse.vstack([X, X[:5]])), np.r_[np.ones(33), 0, 2])
     assert weights.tolist().count(2) == 3
     assert weights.max() == 3

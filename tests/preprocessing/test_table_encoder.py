@@ -148,10 +148,10 @@ def test_ordered_categories_are_ordered_in_tables_from_all_libraries(table):
     expected = TableEncoder().fit(sizes)
     assert expected.columns_[0]["kind"] == "ordered"
     assert expected.columns_[0]["categories"] == ["small", "medium", "large"]
-    for other in (
-        *(enumeration, enumeration.to_arrow(), arrow),
-        *({"size": frame["size"]} for frame in (sizes, enumeration, arrow)),
-    ):
+    frames = [enumeration, arrow]
+    if enumeration.to_arrow()["size"].type.ordered:  # not in polars before 1.40
+        frames.append(enumeration.to_arrow())
+    for other in (*frames, *({"size": frame["size"]} for frame in (sizes, enumeration, arrow))):
         encoder = TableEncoder().fit(other)
         assert encoder.columns_ == expected.columns_
         assert np.array_equal(encoder.transform(other), expected.transform(sizes), equal_nan=True)

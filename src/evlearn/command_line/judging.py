@@ -13,6 +13,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
 from evlearn.command_line.tables import CellType, Chunk
+from evlearn.export.sklearn_steps import selected_columns
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import predicted_partition, split_pipeline
 from evlearn.preprocessing import GowerDistances, TableEncoder
@@ -118,7 +119,8 @@ def _cells_of_columns(step: ColumnTransformer) -> list[FittedCells]:
     names = [str(name) for name in getattr(step, "feature_names_in_", ())]
     cells_by_position: dict[int, FittedCells] = {}
     for _, transformer, columns in step.transformers_:
-        positions = [names.index(column) if isinstance(column, str) else column for column in columns]
+        selected = selected_columns(step, columns)
+        positions = [names.index(column) if isinstance(column, str) else column for column in selected]
         if isinstance(transformer, str):
             cells_by_position |= dict.fromkeys(
                 positions, FittedCells("raw" if transformer == "drop" else "number")

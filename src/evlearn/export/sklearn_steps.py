@@ -5,6 +5,7 @@ imputer to its statistics, an encoder to its categories, k-means to its centers.
 """
 
 import warnings
+from collections import UserList
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -279,7 +280,11 @@ def _state_of_columns(estimator: Any) -> dict[str, Any]:
     if estimator.transformer_weights is not None:
         raise TypeError("ColumnTransformer.transformer_weights cannot be in a model file; use joblib.dump.")
     entries = [
-        [name, parameters[name] if isinstance(parameters[name], str) else fitted, _columns(estimator, columns)]
+        [
+            name,
+            parameters[name] if isinstance(parameters[name], str) else fitted,
+            selected_columns(estimator, columns),
+        ]
         for name, fitted, columns in estimator.transformers_
     ]
     return {"transformers": entries} | _existing(
@@ -287,8 +292,12 @@ def _state_of_columns(estimator: Any) -> dict[str, Any]:
     )
 
 
-def _columns(estimator: Any, columns: Any) -> list[Any]:
+def selected_columns(estimator: Any, columns: Any) -> list[Any]:
     """Return the names or numbers of selected columns; a single column is not supported."""
+    if isinstance(columns, UserList):  # the remainder in scikit-learn 1.6, which warns of a change in 1.7
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            columns = list(columns)
     if isinstance(columns, slice) and {type(columns.start), type(columns.stop)} <= {int, type(None)}:
         return list(range(estimator.n_features_in_))[columns]
     if isinstance(columns, (list, tuple, np.ndarray)) or hasattr(columns, "tolist"):

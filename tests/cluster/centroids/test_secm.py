@@ -35,7 +35,7 @@ def test_scikit_learn_checks(estimator, check):
 def make_samples(seed, n_samples=30, n_features=2):
     random = np.random.default_rng(seed)
     X = random.standard_normal((n_samples, n_features)) + 4 * random.integers(3, size=(n_samples, 1))
-    graph = sparse.random_array((n_samples, n_samples), density=0.1, rng=random, format="csr")
+    graph = sparse.csr_array(sparse.random(n_samples, n_samples, density=0.1, random_state=random))
     return X, X[random.choice(n_samples, 3, replace=False)] + 0.1, graph
 
 

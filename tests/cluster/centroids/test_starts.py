@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.cluster.hierarchy import cut_tree, linkage
 
 from evlearn.blocks.dataset import ArrayDataset
 from evlearn.cluster.centroids.kmeans import _merge, kmeans, kmeans_solutions, squared_distances
@@ -84,7 +84,7 @@ def test_outliers_have_no_prototypes_among_many():
 def test_prototypes_are_merged_as_by_ward(seed, n, n_left):
     X = np.random.default_rng(seed).standard_normal((n, 2))
     n_left = min(n, n_left)
-    labels = fcluster(linkage(X, "ward"), n_left, "maxclust")
+    labels = cut_tree(linkage(X, "ward"), n_clusters=n_left).ravel()
     expected = np.array([X[labels == k].mean(axis=0) for k in np.unique(labels)])
     prototypes = _merge(X, np.ones(n), n_left)
     np.testing.assert_allclose(prototypes[np.lexsort(prototypes.T)], expected[np.lexsort(expected.T)], atol=1e-9)
