@@ -12,40 +12,29 @@ SPEED = "measured before changes that made fits faster with identical masses"
 ON_PURPOSE = "measured with an earlier version on purpose, for a comparison of before and after"
 
 _GROUPS = {
-    CPU: (
-        *("answers", "answers_active_labels", "answers_annotators", "answers_classifier_defaults"),
-        *("answers_classifiers", "answers_doubtful_labels", "answers_drift", "answers_missing", "answers_unseen"),
-        *("answers_coverage", "answers_deciles", "answers_n_clusters", "answers_one_call", "answers_robust"),
-        *("conformal_classes", "fusion"),
-        *("answers_views", "case_cells", "embeddings_job", "fuzz_files", "label_issues_judged", "mutants"),
-        *("planted_faults", "reproduction_bootclus", "reproduction_coverage"),
-        *("reproduction_nnevclus", "reproduction_recomputed"),
-        *("robustness", "unclean", "unclean_customers", "unclean_embeddings"),
-    ),
-    PEERS: (
-        *("peers_active", "peers_ecm_fit", "peers_eknn", "peers_nn_constraints", "peers_nn_evclus"),
-        "peers_side_by_side",
-    ),
-    DISK: (
-        *("scale_bootclus", "scale_clusters", "scale_costs", "scale_ecm_iteration", "scale_eknnclus"),
-        *("scale_embeddings", "scale_engine", "scale_engines", "scale_ensemble", "scale_epochs", "scale_evclus"),
-        *("scale_forecast", "scale_kills", "scale_many_embeddings", "scale_one_call", "scale_one_row"),
-        *("scale_service", "scale_sizes", "scale_small", "scale_starts"),
-        "scale_very_many_clusters",
-    ),
-    DATA: ("answers_images", "answers_tables", "case_brain", "case_sensors"),
-    SPEED: (
-        *(
-            "answers_noise",
-            "answers_review",
-            "case_biopsies",
-            "case_credit",
-            "case_languages",
-            "label_issues_kinds",
-        ),
-        *("scale_model_files", "tracking_cells", "tracking_digits", "tracking_embeddings", "tracking_nights"),
-    ),
-    ON_PURPOSE: ("unclean_before", "unclean_before_embeddings"),
+    CPU: """
+        answers answers_active_labels answers_classifier_defaults answers_coverage answers_doubtful_labels
+        answers_one_call answers_robust answers_views case_cells embeddings_job fuzz_files label_issues_judged
+        mutants planted_faults robustness unclean unclean_embeddings
+    """,
+    PEERS: """
+        peers_active peers_ecm_fit peers_eknn peers_nn_constraints peers_nn_evclus peers_side_by_side
+    """,
+    DISK: """
+        scale_bootclus scale_clusters scale_costs scale_ecm_iteration scale_eknnclus scale_embeddings
+        scale_engine scale_engines scale_ensemble scale_epochs scale_evclus scale_forecast scale_kills
+        scale_many_embeddings scale_one_call scale_one_row scale_service scale_sizes scale_small scale_starts
+        scale_very_many_clusters
+    """,
+    DATA: """
+        answers_images answers_tables case_brain case_sensors
+    """,
+    SPEED: """
+        scale_model_files tracking_cells tracking_embeddings
+    """,
+    ON_PURPOSE: """
+        unclean_before unclean_before_embeddings
+    """,
 }
 #: Reason for each result.
-OLDER = {name: reason for reason, names in _GROUPS.items() for name in names}
+OLDER = {name: reason for reason, names in _GROUPS.items() for name in names.split()}

@@ -45,7 +45,6 @@ def test_30_drawn_cells_equal_the_record():
     assert not [entry for entry in entries if not entry["agrees"]]
 
 
-@pytest.mark.xfail(reason="the cell of k-CEVCLUS on Glass differs by 0.007; 29 of 30", strict=True)
 def test_the_recorded_cells_agree():
     results = record.load(recomputed.NAME)
     assert len(results["cells"]) == 30
