@@ -64,19 +64,19 @@ def origin(module=None):
     return {"module": module, "digest": sources.digest(module)}
 
 
-def write(name, results, packages=(), module=None, former=None):
+def write(name, results, packages=(), module=None, former=None, *, complete=True):
     """Write the results; `name` starts with reproduction, peers, answers, case, scale, robustness or mutants.
 
     `module` is the module of the study, by default that of the program. The digest of the code that it uses
     shows later whether it has changed (``python -m benchmarks.stale``). `former` are the recorded results
     if only some of their parts were repeated; their digest is kept, because the results are as old as their
-    oldest part.
+    oldest part. Results that are not `complete` have no digest, so that they count as older.
     """
     facts = {
         "command": command(),
         "date": datetime.date.today().isoformat(),
         "commit": sources.commit(),
-        "sources": origin(module),
+        "sources": origin(module) if complete else None,
         "machine": machine(),
         "versions": versions(*packages),
     }

@@ -31,6 +31,8 @@ def test_results_with_parts_that_were_not_repeated_keep_their_digest(monkeypatch
     assert record.load("one")["sources"] == former
     record.write("one", {"parts": {"a": 3, "b": 4}}, module=module, former={})
     assert record.load("one")["sources"] == recorded["sources"]
+    record.write("one", {"parts": {"a": 3}}, module=module, complete=False)
+    assert record.load("one")["sources"] is None
 
 
 @pytest.mark.parametrize(

