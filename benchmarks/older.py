@@ -13,7 +13,7 @@ ON_PURPOSE = "measured with an earlier version on purpose, for a comparison of b
 
 _GROUPS = {
     CPU: """
-        answers answers_active_labels answers_classifier_defaults answers_coverage answers_doubtful_labels
+        answers answers_active_labels answers_classifier_defaults answers_coverage answers_deciles answers_doubtful_labels
         answers_one_call answers_robust answers_views case_cells embeddings_job fuzz_files label_issues_judged
         mutants planted_faults robustness unclean unclean_embeddings
     """,
