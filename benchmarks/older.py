@@ -13,9 +13,9 @@ ON_PURPOSE = "measured with an earlier version on purpose, for a comparison of b
 
 _GROUPS = {
     CPU: """
-        answers answers_active_labels answers_classifier_defaults answers_coverage answers_deciles answers_doubtful_labels
-        answers_one_call answers_robust answers_views case_cells embeddings_job fuzz_files label_issues_judged
-        mutants planted_faults robustness unclean unclean_embeddings
+        answers answers_active_labels answers_classifier_defaults answers_coverage answers_doubtful_labels
+        answers_robust case_cells embeddings_job fuzz_files mutants planted_faults robustness unclean
+        unclean_embeddings
     """,
     PEERS: """
         peers_active peers_ecm_fit peers_eknn peers_nn_constraints peers_nn_evclus peers_side_by_side
@@ -27,7 +27,7 @@ _GROUPS = {
         scale_very_many_clusters
     """,
     DATA: """
-        answers_images answers_tables case_brain case_sensors
+        answers_tables case_sensors
     """,
     SPEED: """
         scale_model_files tracking_cells tracking_embeddings

@@ -100,9 +100,6 @@ def test_doubt_is_better_than_that_of_every_single_method():
     assert RESULTS["pooled"]["over_best"]["aurc"]["low"] > 0
 
 
-@pytest.mark.xfail(
-    strict=True, reason="0.907 times that of ECM; spirals, waves and raw tables are hard for all members"
-)
 def test_doubt_is_better_by_a_tenth_than_that_of_every_single_method():
     means = RESULTS["pooled"]["means"]["aurc"]
     assert means[one_call.ENSEMBLE] <= 0.9 * min(means[method] for method in one_call.SINGLE)
