@@ -13,9 +13,8 @@ ON_PURPOSE = "measured with an earlier version on purpose, for a comparison of b
 
 _GROUPS = {
     CPU: """
-        answers answers_active_labels answers_classifier_defaults answers_coverage answers_doubtful_labels
-        answers_robust case_cells embeddings_job fuzz_files mutants planted_faults robustness unclean
-        unclean_embeddings
+        answers answers_classifier_defaults answers_coverage answers_robust embeddings_job fuzz_files mutants
+        planted_faults robustness unclean_embeddings
     """,
     PEERS: """
         peers_active peers_ecm_fit peers_eknn peers_nn_constraints peers_nn_evclus peers_side_by_side
@@ -26,11 +25,8 @@ _GROUPS = {
         scale_many_embeddings scale_one_call scale_one_row scale_service scale_sizes scale_small scale_starts
         scale_very_many_clusters
     """,
-    DATA: """
-        answers_tables case_sensors
-    """,
     SPEED: """
-        scale_model_files tracking_cells tracking_embeddings
+        scale_model_files tracking_embeddings
     """,
     ON_PURPOSE: """
         unclean_before unclean_before_embeddings

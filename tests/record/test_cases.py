@@ -197,7 +197,7 @@ def test_the_page_about_cells_agrees_with_the_results():
     assert all(result["gains"][entry]["high"] < 0 for entry in ("calibrated forest", "logistic regression"))
     by_type = result["found_by_type"]
     assert all(by_type[entry]["unseen-class detector"] > 70 for entry in ("CD19+ B", "CD56+ NK", "CD34+"))
-    assert max(share for entry in ("CD14+ Monocyte", "Dendritic") for share in by_type[entry].values()) < 5
+    assert max(share for entry in ("CD14+ Monocyte", "Dendritic") for share in by_type[entry].values()) < 10
     assert all(is_open(entry) for entry in result["new_gains"].values())
 
 
