@@ -26,7 +26,7 @@ _GROUPS = {
         scale_very_many_clusters
     """,
     SPEED: """
-        scale_model_files tracking_embeddings
+        tracking_embeddings
     """,
     ON_PURPOSE: """
         unclean_before unclean_before_embeddings
