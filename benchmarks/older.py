@@ -6,7 +6,6 @@ with its reason when a change of the code makes a result older, and remove it af
 
 CPU = "not repeated yet: a run takes minutes or hours of CPU"
 PEERS = "a run needs R, torch or other packages in a separate environment"
-DATA = "a run needs data or packages that were not at hand"
 DISK = "a run needs gigabytes of memory or disk, or a machine without other programs"
 SPEED = "measured before changes that made fits faster with identical masses"
 ON_PURPOSE = "measured with an earlier version on purpose, for a comparison of before and after"

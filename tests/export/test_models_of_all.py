@@ -296,7 +296,7 @@ def part(document, name):
         (lambda d: part(d, "transformers")[0].__setitem__(2, ["income"]), "does not match its number of columns"),
         (
             lambda d: part(d, "transformers")[0].__setitem__(2, ["income", "age", "pension"]),
-            "cannot|pension|not a column",
+            "not columns of the dataframe: {'pension'}|A given column is not a column",
         ),
         (lambda d: part(d, "transformers")[1].__setitem__(0, part(d, "transformers")[0][0]), "different names"),
         (lambda d: part(d, "transformers")[1].__setitem__(1, "run"), "one of"),

@@ -197,8 +197,19 @@ def test_the_page_about_cells_agrees_with_the_results():
     assert all(result["gains"][entry]["high"] < 0 for entry in ("calibrated forest", "logistic regression"))
     by_type = result["found_by_type"]
     assert all(by_type[entry]["unseen-class detector"] > 70 for entry in ("CD19+ B", "CD56+ NK", "CD34+"))
-    assert max(share for entry in ("CD14+ Monocyte", "Dendritic") for share in by_type[entry].values()) < 10
+    assert largest_share_of_similar_types(result) < 10
     assert all(is_open(entry) for entry in result["new_gains"].values())
+
+
+@pytest.mark.xfail(strict=True, reason="7.9 % of new dendritic cells are detected")
+def test_new_cells_of_similar_types_are_not_detected():
+    assert largest_share_of_similar_types(record.load("case_cells")) < 5
+
+
+def largest_share_of_similar_types(result):
+    """Return the largest percentage of new monocytes or dendritic cells that a method detects."""
+    by_type = result["found_by_type"]
+    return max(share for entry in ("CD14+ Monocyte", "Dendritic") for share in by_type[entry].values())
 
 
 def test_the_page_about_credit_agrees_with_the_results():

@@ -100,9 +100,21 @@ def test_doubt_is_better_than_that_of_every_single_method():
     assert RESULTS["pooled"]["over_best"]["aurc"]["low"] > 0
 
 
+def is_better_by_a_tenth(comparison):
+    means = comparison["means"]["aurc"]
+    return means[one_call.ENSEMBLE] <= 0.9 * min(means[method] for method in one_call.SINGLE)
+
+
 def test_doubt_is_better_by_a_tenth_than_that_of_every_single_method():
-    means = RESULTS["pooled"]["means"]["aurc"]
-    assert means[one_call.ENSEMBLE] <= 0.9 * min(means[method] for method in one_call.SINGLE)
+    assert is_better_by_a_tenth(RESULTS["pooled"])
+
+
+@pytest.mark.xfail(
+    strict=True, reason="0.916 times that of ECM; spirals, waves and raw tables are hard for all members"
+)
+def test_doubt_is_better_by_a_tenth_without_the_design_list():
+    lists = {name: entries for name, entries in RESULTS["lists"].items() if name != "design"}
+    assert is_better_by_a_tenth(one_call.compare(one_call.pool_lists(lists)))
 
 
 def test_data_sets_are_falsely_sure_no_more_often_than_with_ecm():

@@ -137,10 +137,10 @@ def test_features_are_the_distances_to_the_prototypes(blobs, method):
     )
     np.testing.assert_allclose(model.transform(frame), expected, rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(make(method).fit_transform(frame), model.transform(frame))
-    # The rounding of matrix products may depend on the order of an array in memory, but not on the number of rows.
-    np.testing.assert_allclose(
-        model.transform(iter(np.array_split(blobs[0], 4))), model.transform(frame), rtol=1e-14
-    )
+    # In NumPy 2.0, the rounding of matrix products depends on the order of an array in memory.
+    rtol = 1e-14 if np.__version__.startswith("2.0.") else 0
+    chunks = iter(np.array_split(blobs[0], 4))
+    np.testing.assert_allclose(model.transform(chunks), model.transform(frame), rtol=rtol)
     of_array = make(method).fit(blobs[0])
     chunks = iter(np.array_split(blobs[0], 4))
     np.testing.assert_array_equal(of_array.transform(chunks), of_array.transform(blobs[0]))
